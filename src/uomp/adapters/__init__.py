@@ -1,0 +1,1 @@
+"""Memory formats of other programs, in and out."""

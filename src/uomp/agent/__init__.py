@@ -1,0 +1,1 @@
+"""The other side: what the author of an agent imports."""

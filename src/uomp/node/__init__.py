@@ -1,0 +1,1 @@
+"""The node: wallet, stores, consent, gateway and command line. All effects are here."""

@@ -1,0 +1,200 @@
+"""`uomp packet`: packets as files. `verify`, `show` and `canonical` need no node."""
+
+import base64
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from uomp.errors import Code, LocalError
+from uomp.node.cli.handoff_commands import print_report
+from uomp.node.cli.output import HomeOption, JsonOption, call, emit, safe, say
+from uomp.node.home import write_private
+
+packet_app = typer.Typer(no_args_is_help=True, help="Packets as files.")
+
+File = Annotated[Path, typer.Argument(help="The file; - reads standard input.")]
+Output = Annotated[Path | None, typer.Option(help="Write here (0600), not to stdout.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.add_typer(packet_app, name="packet")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}."
+        raise LocalError(Code.INVALID_REQUEST, message) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return _read(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"{path} is not UTF-8."
+        raise LocalError(Code.SCHEMA_VIOLATION, message) from error
+
+
+def _deliver(data: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+        return
+    try:
+        write_private(output, data)
+    except OSError as error:
+        message = f"{output} cannot be written: {error.strerror}."
+        raise LocalError(Code.PERMISSION_REFUSED, message) from error
+
+
+@packet_app.command("make")
+def packet_make(
+    key: Annotated[
+        list[str] | None, typer.Option("--key", help="An item of yours; may repeat.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="Items with this tag; may repeat.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="A plain text instead.")] = None,
+    to: Annotated[
+        str | None, typer.Option(help="Only for this DID or contact.")
+    ] = None,
+    intent: Annotated[str, typer.Option(help="What it is for.")] = "",
+    reshare: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="none (default), any, or a DID it may be handed to; repeats."
+        ),
+    ] = None,
+    output: Output = None,
+    home: HomeOption = None,
+) -> None:
+    """Make and sign a packet."""
+    shared: str | list[str] = reshare or "none"
+    if shared in (["none"], ["any"]):
+        shared = shared[0]
+    made = call(
+        home,
+        "packet.make",
+        keys=key or [],
+        tags=tag or [],
+        text=text,
+        to=to,
+        intent=intent,
+        reshare=shared,
+    )
+    _deliver(orjson.dumps(made["packet"]) + b"\n", output)
+
+
+@packet_app.command("verify")
+def packet_verify(
+    file: File,
+    did: Annotated[
+        Path | None,
+        typer.Option(help="The signer's DID document, where its DID does not hold it."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a packet by the numbered steps; exit 1 if any fails."""
+    from uomp.node.offline import verify_file  # noqa: PLC0415
+
+    found = verify_file(_read(file), did, datetime.now(UTC))
+    emit(found, as_json=as_json, human=_print_verified)
+    if found["verdict"] != "OK":
+        raise typer.Exit(1)
+
+
+def _print_verified(found: dict[str, Any]) -> None:
+    for report in (found, *found["inside"]):
+        print_report(report)
+        if report["signer"]:
+            say("Signed by:", report["signer"])
+        for name, value in report["reported"].items():
+            say(f"{name}:", value)
+
+
+@packet_app.command("show")
+def packet_show(file: File, as_json: JsonOption = False) -> None:
+    """Show what a packet says, verified or not."""
+    from uomp.node.offline import show_file  # noqa: PLC0415
+
+    emit(show_file(_read(file)), as_json=as_json, human=_print_shown)
+
+
+def _print_shown(found: dict[str, Any]) -> None:
+    say("NOT VERIFIED. This is only what the file says; see: uomp packet verify")
+    for name, value in found["header"].items():
+        say(f"{name}:", value)
+    say("")
+    say(safe(found["text"], 4000))
+
+
+@packet_app.command("canonical")
+def packet_canonical(
+    file: File,
+    part: Annotated[
+        str, typer.Option(help="signing-input, payload or whole.")
+    ] = "signing-input",
+    as_json: JsonOption = False,
+) -> None:
+    """Print the canonical bytes that are signed or hashed, and their SHA-256."""
+    from uomp.node.offline import canonical_of  # noqa: PLC0415
+
+    found = canonical_of(_read(file))
+    if part not in found:
+        raise typer.BadParameter("It is signing-input, payload or whole.")
+    if as_json:
+        emit(found, as_json=True, human=say)
+        return
+    typer.echo(found[part]["bytes"])
+    typer.echo(found[part]["sha256"], err=True)
+
+
+@packet_app.command("seal")
+def packet_seal(
+    file: File,
+    to: Annotated[str, typer.Option(help="The receiver's DID, or a contact's name.")],
+    media_type: Annotated[
+        str, typer.Option("--format", help="The media type of what is sealed.")
+    ] = "application/uomp-packet+json",
+    output: Output = None,
+    home: HomeOption = None,
+) -> None:
+    """Encrypt a file so that only one DID's owner can open it, and sign it outside."""
+    data = base64.b64encode(_read(file)).decode()
+    made = call(home, "packet.seal", data=data, to=to, format=media_type)
+    _deliver(orjson.dumps(made["envelope"]) + b"\n", output)
+
+
+@packet_app.command("open")
+def packet_open(
+    file: File,
+    output: Output = None,
+    allow_uncommitted: Annotated[
+        bool,
+        typer.Option(
+            "--allow-uncommitted", help="Also envelopes without a key commitment."
+        ),
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Open an envelope that was sealed for this node."""
+    found = call(
+        home,
+        "packet.open",
+        envelope=_text(file),
+        allow_uncommitted=allow_uncommitted,
+    )
+    if as_json:
+        emit(found, as_json=True, human=say)
+        return
+    _deliver(base64.b64decode(found["data"]), output)
+    by = found["signed_by"]
+    typer.echo(f"Signed outside by {by}" if by else "NOT SIGNED outside.", err=True)

@@ -1,0 +1,88 @@
+"""The settings in `config.toml`."""
+
+import tomllib
+from typing import Annotated
+
+import msgspec
+
+from uomp.errors import Code, LocalError
+from uomp.node.home import Home, write_private
+
+DEFAULT_PORT = 9374  # UOMP section 14.1
+LOOPBACK = "127.0.0.1"
+
+Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[node]`: the listener on this machine and how the owner shows presence."""
+
+    port: Port = DEFAULT_PORT
+    name: str = ""
+    presence: bool = True
+    """Whether grants and owner reads need the passphrase again."""
+
+
+class DidcommConfig(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """`[didcomm]`: where peers send messages."""
+
+    endpoint: str = ""
+    """The URL in our DID document; empty: the node's own port on this machine."""
+    listen: str = ""
+    """`HOST:PORT` of a second listener that serves nothing but messages."""
+    max_message_bytes: Annotated[int, msgspec.Meta(ge=65536, le=64 << 20)] = 32 << 20
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings; a missing table or member has its default."""
+
+    node: NodeConfig = NodeConfig()
+    didcomm: DidcommConfig = DidcommConfig()
+
+    def endpoint(self) -> str:
+        """Return the URL that peers post messages to."""
+        return self.didcomm.endpoint or f"http://{LOOPBACK}:{self.node.port}/didcomm"
+
+
+def read_config(home: Home) -> Config:
+    """Read the settings.
+
+    Raises:
+        LocalError: `INVALID_REQUEST`, if the file is not TOML or holds a member that
+            is unknown or out of range; the text names it.
+    """
+    try:
+        return msgspec.convert(tomllib.loads(home.config.read_text("utf-8")), Config)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as e:
+        message = f"{home.config} cannot be used: {e}"
+        raise LocalError(Code.INVALID_REQUEST, message) from e
+
+
+def write_config(home: Home, config: Config) -> None:
+    """Write the settings with a comment for each."""
+    text = f"""\
+# Settings of this UOMP node.
+
+[node]
+# The port on 127.0.0.1 (UOMP section 14.1).
+port = {config.node.port}
+# What peers are told you are called; may be empty.
+name = {_quoted(config.node.name)}
+# Ask for the passphrase again before grants, acceptance, export and owner reads.
+presence = {str(config.node.presence).lower()}
+
+[didcomm]
+# The URL that peers use; empty: http://127.0.0.1:PORT/didcomm
+endpoint = {_quoted(config.didcomm.endpoint)}
+# A second listener that serves nothing but messages, as HOST:PORT; empty: none.
+listen = {_quoted(config.didcomm.listen)}
+# The largest message taken, in bytes.
+max_message_bytes = {config.didcomm.max_message_bytes}
+"""
+    write_private(home.config, text.encode())
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()  # a JSON string is a TOML basic string

@@ -1,0 +1,1 @@
+"""What the node does for its owner and for its peers, on top of the stores."""

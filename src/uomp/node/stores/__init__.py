@@ -1,0 +1,1 @@
+"""The node's three encrypted files. Each change and its audit entry are one."""

@@ -1,0 +1,81 @@
+"""The one way in for JSON bytes from elsewhere: I-JSON (RFC 7493), strictly read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from uomp.errors import Code, PeerError
+from uomp.packets.canonical import (
+    MAX_SAFE_INTEGER,
+    CanonicalError,
+    Survey,
+    encode_surveyed,
+    survey,
+)
+
+MAX_BYTES = 64 * 1024 * 1024  # the largest packet that this program moves
+MAX_DEPTH = 64  # A-103
+
+
+class MalformedJson(PeerError):  # noqa: N818
+    """Bytes that are not JSON as this protocol takes it, or too many of them."""
+
+    def __init__(self, message: str, code: Code = Code.INVALID_REQUEST) -> None:
+        super().__init__(code, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A JSON value; `canonical` if its bytes were the RFC 8785 bytes of the value."""
+
+    value: Any
+    canonical: bool
+
+
+def loads(
+    data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+) -> Loaded:
+    """Read one JSON value from UTF-8 bytes.
+
+    Raises:
+        MalformedJson: `PACKET_TOO_LARGE` over `max_bytes`; `INVALID_REQUEST` for bytes
+            that are not RFC 8259 JSON, a byte order mark, duplicate names, lone
+            surrogates, numbers beyond 2^53-1 in magnitude (also written as decimals)
+            and nesting over `max_depth`, which is at most `canonical.MAX_DEPTH`.
+    """
+    if len(data) > max_bytes:
+        message = f"The JSON is over {max_bytes} bytes."
+        raise MalformedJson(message, Code.PACKET_TOO_LARGE)
+    try:
+        # Refuses all that RFC 8259 has not, and nesting over 1024. It keeps the last
+        # of duplicate names, and reads integers over 64 bits as floats.
+        value = orjson.loads(data)
+        found = survey(value)
+        _check_limits(found, max_depth)
+        canonical = encode_surveyed(value, found) == data
+    except orjson.JSONDecodeError as error:
+        raise MalformedJson("These bytes are not JSON in UTF-8.") from error
+    except CanonicalError as error:
+        raise MalformedJson(str(error)) from error
+    # Canonical bytes cannot hide a duplicate: the parsed value would be shorter.
+    if not canonical and _count_members(data) != found.members:
+        raise MalformedJson("An object has two members of one name.")
+    return Loaded(value, canonical)
+
+
+def _check_limits(found: Survey, max_depth: int) -> None:
+    if found.depth > max_depth:
+        raise MalformedJson(f"The JSON is nested deeper than {max_depth}.")
+    if found.largest_magnitude() > MAX_SAFE_INTEGER:
+        raise MalformedJson("A number is beyond 2^53-1; such a number goes as text.")
+
+
+def _count_members(data: bytes) -> int:
+    """Count the object members of valid JSON: each has one colon outside of strings.
+
+    A parsed value has fewer exactly if names were dropped because they came twice.
+    """
+    # Control characters cannot stand in valid JSON strings: they mark escapes here.
+    text = data.replace(rb"\\", b"\1").replace(rb"\"", b"\1")
+    return b"".join(text.split(b'"')[::2]).count(b":")

@@ -1,0 +1,1 @@
+"""DIDs that need no network, and DID documents as data."""

@@ -1,0 +1,1 @@
+"""The DIDComm messages, one module per family."""

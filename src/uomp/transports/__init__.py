@@ -1,0 +1,1 @@
+"""How bytes move. Knows no keys and no store."""
