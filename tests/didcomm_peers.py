@@ -30,7 +30,7 @@ def seed(label: str, size: int = 32) -> bytes:
     return hashlib.shake_256(label.encode()).digest(size)
 
 
-def vector(name: str) -> Any:  # noqa: ANN401
+def vector(name: str) -> Any:
     return json.loads((VECTORS / name).read_text("utf-8"))
 
 
@@ -112,7 +112,7 @@ def opened(data: bytes, receiver: Peer = BOB) -> Unpacked:
     return unpack(data, secrets={receiver.kid: receiver.key}, resolve=resolve)
 
 
-def ping(**members: Any) -> Plaintext:  # noqa: ANN401
+def ping(**members: Any) -> Plaintext:
     fields: dict[str, Any] = {
         "id": "ping-1",
         "type": PING,

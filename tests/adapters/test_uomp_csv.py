@@ -56,7 +56,7 @@ def notes(outcomes: list[Outcome]) -> list[str]:
 
 def value(
     folder: Path, header: str, row: str, options: ImportOptions = LABELLED
-) -> Any:  # noqa: ANN401
+) -> Any:
     outcomes = read(folder, f"key,{header}\nk,{row}\n", options)
     assert faults(outcomes) == []
     return items(outcomes)[0].value

@@ -71,7 +71,7 @@ def from_bits(bits: str) -> float:
     return number
 
 
-def reference(value: Any) -> bytes:  # noqa: ANN401
+def reference(value: Any) -> bytes:
     return rfc8785.dumps(value)
 
 

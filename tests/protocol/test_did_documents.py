@@ -22,18 +22,18 @@ AGREEMENT_MULTIKEY = encode_multikey("X25519", AGREEING)
 JWK = {"kty": "OKP", "crv": "Ed25519", "x": b64url_encode(SIGNING)}
 
 
-def method(id_: str = "#k", **members: Any) -> dict[str, Any]:  # noqa: ANN401
+def method(id_: str = "#k", **members: Any) -> dict[str, Any]:
     made = {"id": id_, "controller": DID, "type": "Multikey"}
     if not any(name.startswith("publicKey") for name in members):
         made["publicKeyMultibase"] = MULTIKEY
     return made | members
 
 
-def document(**members: Any) -> dict[str, Any]:  # noqa: ANN401
+def document(**members: Any) -> dict[str, Any]:
     return {"@context": ["https://www.w3.org/ns/did/v1"], "id": DID} | members
 
 
-def service(endpoint: Any, **members: Any) -> dict[str, Any]:  # noqa: ANN401
+def service(endpoint: Any, **members: Any) -> dict[str, Any]:
     made = {"id": "#s", "type": "DIDCommMessaging", "serviceEndpoint": endpoint}
     return document(service=[made | members])
 
@@ -390,7 +390,32 @@ def test_the_did_of_a_key_id_is_what_comes_before_the_fragment() -> None:
 # ---- whatever comes --------------------------------------------------------
 
 NAMES = st.sampled_from(
-    ["id", "type", "controller", "publicKeyJwk", "publicKeyMultibase", "publicKeyBase58", "service", "serviceEndpoint", "verificationMethod", "authentication", "keyAgreement", "alsoKnownAs", "@context", "uri", "accept", "routingKeys", "crv", "kty", "x", "y", "t", "s", "a", "r"]
+    [
+        "id",
+        "type",
+        "controller",
+        "publicKeyJwk",
+        "publicKeyMultibase",
+        "publicKeyBase58",
+        "service",
+        "serviceEndpoint",
+        "verificationMethod",
+        "authentication",
+        "keyAgreement",
+        "alsoKnownAs",
+        "@context",
+        "uri",
+        "accept",
+        "routingKeys",
+        "crv",
+        "kty",
+        "x",
+        "y",
+        "t",
+        "s",
+        "a",
+        "r",
+    ]
 )
 TEXTS = st.one_of(
     st.text(max_size=8),

@@ -16,7 +16,7 @@ X25519_DOCUMENTS = vector("did-key/x25519.json")["didDocument"]
 OTHER_CURVES = ("did-key/nist-curves.json", "did-key/secp256k1.json")
 
 
-def resolve(did: str) -> Any:  # noqa: ANN401
+def resolve(did: str) -> Any:
     return resolve_static(did, {})
 
 
@@ -90,7 +90,7 @@ def _key(did: str, pair: dict[str, Any]) -> tuple[str, bytes]:
     return did + pair["id"].removeprefix(did), raw
 
 
-def _names(value: Any) -> set[str]:  # noqa: ANN401
+def _names(value: Any) -> set[str]:
     if isinstance(value, list):
         return set().union(*map(_names, value))
     if isinstance(value, dict):

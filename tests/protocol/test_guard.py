@@ -41,11 +41,11 @@ PLACE = guard.Place(
 )
 
 
-def changed(value: Any, changes: dict[str, Any]) -> Any:  # noqa: ANN401
+def changed(value: Any, changes: dict[str, Any]) -> Any:
     return msgspec.structs.replace(value, **changes)
 
 
-def item(**changes: Any) -> MemoryItem:  # noqa: ANN401
+def item(**changes: Any) -> MemoryItem:
     made = MemoryItem(
         key="k",
         value=1,

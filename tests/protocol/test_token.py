@@ -34,7 +34,7 @@ SIGNER = Ed25519Signer(thumbprint(PRIVATE.public_key()), PRIVATE)
 KEYS: dict[str, Ed25519PublicKey] = {SIGNER.key_id: PRIVATE.public_key()}
 
 
-def claims(**changes: Any) -> Claims:  # noqa: ANN401
+def claims(**changes: Any) -> Claims:
     expires = NOW + timedelta(minutes=30)
     made = Claims(
         version="1.0",
@@ -63,11 +63,11 @@ def signed(header: dict[str, Any], payload: dict[str, Any]) -> str:
     return f"{text}.{b64url_encode(PRIVATE.sign(text.encode()))}"
 
 
-def header(**changes: Any) -> dict[str, Any]:  # noqa: ANN401
+def header(**changes: Any) -> dict[str, Any]:
     return {"alg": "EdDSA", "kid": SIGNER.key_id, "typ": "uomp-cap+jwt", **changes}
 
 
-def payload(**changes: Any) -> dict[str, Any]:  # noqa: ANN401
+def payload(**changes: Any) -> dict[str, Any]:
     made: dict[str, Any] = msgspec.to_builtins(claims())
     made.update(changes)
     return {name: value for name, value in made.items() if value is not ...}
@@ -78,7 +78,7 @@ def decoded(token: str, part: int) -> dict[str, Any]:
     return made
 
 
-def refused(token: str, **kwargs: Any) -> str:  # noqa: ANN401
+def refused(token: str, **kwargs: Any) -> str:
     with pytest.raises(PeerError) as caught:
         verify(token, KEYS, **{"now": NOW, **kwargs})
     assert token not in str(caught.value)

@@ -63,14 +63,12 @@ class Node:
             **changes,
         }
 
-    def run(
-        self, *words: str, given: bytes | None = None, **changes: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, **changes: str) -> subprocess.CompletedProcess[str]:
         """Run one command and return what became of it."""
         done = subprocess.run(
             [*UOMP, *words],
             env=self.environment(**changes),
-            input=given,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=120,
             check=False,
@@ -79,7 +77,7 @@ class Node:
             done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
         )
 
-    def uomp(self, *words: str, **changes: str) -> Any:  # noqa: ANN401
+    def uomp(self, *words: str, **changes: str) -> Any:
         """Run one command with `--json` and return its answer."""
         done = self.run(*words, "--json", **changes)
         if done.returncode != 0:
@@ -121,7 +119,7 @@ class Node:
         self.process.send_signal(number)
         return self.process.wait(timeout=PATIENCE)
 
-    def until(self, words: list[str], holds: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+    def until(self, words: list[str], holds: Callable[[Any], Any]) -> Any:
         """Run a command until what it answers satisfies `holds`; return the answer."""
         found: list[Any] = []
 

@@ -22,7 +22,7 @@ async def echo(request: Inbound) -> Reply:
 
 
 @asynccontextmanager
-async def listening(**limits: Any) -> AsyncIterator[int]:  # noqa: ANN401
+async def listening(**limits: Any) -> AsyncIterator[int]:
     listener = Listener(echo, Limits(**{"max_body": 1000, **limits}))
     port = await listener.start_tcp("127.0.0.1", 0)
     try:
