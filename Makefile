@@ -9,8 +9,6 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 SYSTEM := tests/system
 
-# hatchling asks for this one when it makes an editable install, so it is locked too.
-BUILD_EXTRA := editables
 COMPILE := -m uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-header
 
@@ -62,8 +60,8 @@ requirements: $(STAMP) ## show how far the requirements are met
 lock: $(STAMP) ## resolve the two lock files anew (needs network; puts uv into .venv)
 	@$(PY) -m pip install --quiet --upgrade uv
 	@$(PY) $(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
-	@echo $(BUILD_EXTRA) | $(PY) $(COMPILE) --upgrade --group dev \
-		--output-file requirements-dev.lock pyproject.toml -
+	@$(PY) $(COMPILE) --upgrade --group dev \
+		--output-file requirements-dev.lock pyproject.toml
 
 clean: ## remove all that make has made, .venv included
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache \

@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from uomp.errors import UompError
+from uomp.node.control_client import ControlClient
+from uomp.node.home import Home
+
 UOMP = [sys.executable, "-m", "uomp"]
 PASSPHRASE = "correct horse battery staple"
 PATIENCE = 30.0  # seconds; what is waited for comes in a fraction of one
@@ -104,9 +108,13 @@ class Node:
         return self
 
     def is_up(self) -> bool:
-        with contextlib.suppress(Failed):
-            return bool(self.uomp("status")["running"])
-        return False
+        client = ControlClient(Home(self.home))
+        try:
+            return bool(client.call("status")["running"])
+        except UompError:
+            return False
+        finally:
+            client.close()
 
     def process_ended(self) -> bool:
         return self.process is None or self.process.poll() is not None

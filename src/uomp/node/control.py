@@ -6,6 +6,7 @@ ago and in the same terminal session (design section 4, owner authority).
 """
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -20,6 +21,8 @@ from uomp.node.operations import OPERATIONS, Operation
 from uomp.node.passphrase import derive_key, read_parameters, same_key
 from uomp.packets import strict
 from uomp.transports.base import Inbound, Reply
+
+log = logging.getLogger("uomp")
 
 PREFIX: Final = "/v1/owner/"
 MAX_BODY: Final = 64 << 20  # a batch of imported items, or a packet
@@ -87,15 +90,20 @@ class Control:
     async def handle(self, request: Inbound) -> Reply:
         """Answer one command; errors carry their code and a sentence."""
         try:
-            if request.source != f"uid:{os.getuid()}":
-                raise PeerError(Code.PERMISSION_REFUSED, "Another user's node.")
             result = await self._run(request)
         except UompError as error:
             made = {"error": {"code": error.code, "message": str(error)}}
             return Reply(status=400, body=msgspec.json.encode(made))
+        except Exception:
+            log.exception("a command failed inside the node")
+            text = "Something failed inside the node; its log says what."
+            made = {"error": {"code": Code.INTERNAL_ERROR, "message": text}}
+            return Reply(status=500, body=msgspec.json.encode(made))
         return Reply(status=200, body=msgspec.json.encode({"result": result}))
 
     async def _run(self, request: Inbound) -> Any:  # noqa: ANN401
+        if request.source != f"uid:{os.getuid()}":
+            raise PeerError(Code.PERMISSION_REFUSED, "This is another user's node.")
         name = request.path.removeprefix(PREFIX)
         if request.method != "POST" or not request.path.startswith(PREFIX):
             raise PeerError(Code.NOT_FOUND, "There is no such command.")

@@ -42,6 +42,9 @@ class Database:
             self._migrate(migrations)
         except apsw.Error as error:
             raise unavailable(path, error) from error
+        except OSError as error:
+            message = f"{path} cannot be written: {error.strerror}."
+            raise UnavailableError(Code.STORE_UNAVAILABLE, message) from error
 
     def _open(self, key: bytes) -> apsw.Connection:
         path = self.path

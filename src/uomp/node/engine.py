@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
+from uomp.errors import UompError
 from uomp.node.core import Core
 from uomp.node.refusals import Refusals
 from uomp.node.service import sessions
@@ -59,7 +60,13 @@ class Engine:
 
     async def receive(self, envelope: bytes, source: str) -> Outcome:
         """Take one envelope; refusals of strangers are counted, not listed."""
-        outcome = await self.run(receive, envelope)
+        try:
+            outcome = await self.run(receive, envelope)
+        except UompError:  # a store that cannot be used: the sender may try again
+            return Outcome(status=503)
+        except Exception:
+            log.exception("an envelope could not be handled")
+            return Outcome(status=500)
         if outcome.refused is not None:
             self._refusals.count(source, outcome.refused.code, self.core.now_s())
         return outcome

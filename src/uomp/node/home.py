@@ -1,5 +1,6 @@
 """The folder that holds a node: paths, permissions and the lock."""
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -129,16 +130,31 @@ def default_home() -> Path:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file of mode 0600 so that it is there whole or not at all."""
+    """Write a file of mode 0600 so that it is there whole or not at all.
+
+    Raises:
+        UnavailableError: `STORE_UNAVAILABLE`, if it cannot be written.
+    """
     part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        part.unlink(missing_ok=True)
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise UnavailableError(
+            Code.STORE_UNAVAILABLE, f"{path} cannot be written: {error.strerror}."
+        ) from error
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import msgspec
-from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from uomp.errors import Code, LocalError
 from uomp.node.clock import random_bytes
@@ -63,6 +62,9 @@ def read_parameters(home: Home) -> KdfParameters:
 
 def derive_key(passphrase: str, parameters: KdfParameters) -> bytes:
     """Return the 32-byte key; takes about a tenth of a second and 64 MiB."""
+    # Commands that only ask for the passphrase need no cryptography.
+    from cryptography.hazmat.primitives.kdf.argon2 import Argon2id  # noqa: PLC0415
+
     return Argon2id(
         salt=bytes.fromhex(parameters.salt),
         length=KEY_BYTES,

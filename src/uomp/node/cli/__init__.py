@@ -60,6 +60,9 @@ def run() -> None:
             sys.stdout.write(orjson.dumps(made).decode() + "\n")
         complain(str(error))
         sys.exit(1)
+    except OSError as error:
+        complain(f"The system refuses: {error}")
+        sys.exit(1)
     except KeyboardInterrupt:
         complain("Interrupted.")
         sys.exit(130)

@@ -16,6 +16,7 @@ from uomp.node.cli.output import (
     short,
     table,
 )
+from uomp.node.home import write_private
 
 handoff_app = typer.Typer(no_args_is_help=True, help="Packets you hand to others.")
 inbox_app = typer.Typer(no_args_is_help=True, help="Packets others handed to you.")
@@ -162,16 +163,8 @@ def inbox_show(
     """Show a packet: who signed it, each check, and its text."""
     found = call(home, "inbox.show", packet=packet)
     if output is not None:
-        _write(output, found["packet"].encode())
+        write_private(output, found["packet"].encode())
     emit(found, as_json=as_json, human=_print_packet)
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        message = f"{path} cannot be written: {error.strerror}."
-        raise LocalError(Code.PERMISSION_REFUSED, message) from error
 
 
 def _print_packet(found: dict[str, Any]) -> None:

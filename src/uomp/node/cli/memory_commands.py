@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal
 import orjson
 import typer
 
-from uomp.adapters.base import ImportOptions
 from uomp.errors import Code, LocalError
-from uomp.node.cli.importing import run_import
 from uomp.node.cli.output import (
     HomeOption,
     JsonOption,
@@ -72,6 +70,10 @@ def import_(
     as_json: JsonOption = False,
 ) -> None:
     """Import memory: ChatGPT exports, UOMP CSV and UOMP JSON."""
+    # These read many formats; no other command needs them.
+    from uomp.adapters.base import ImportOptions  # noqa: PLC0415
+    from uomp.node.cli.importing import run_import  # noqa: PLC0415
+
     options = ImportOptions(
         now=datetime.now(UTC),
         tags=tuple(tag or ()),
@@ -251,10 +253,6 @@ def memory_export(
             items += page
     finally:
         node.close()
-    try:
-        write_private(file, orjson.dumps(items, option=orjson.OPT_INDENT_2))
-    except OSError as error:
-        message = f"{file} cannot be written: {error.strerror}."
-        raise LocalError(Code.PERMISSION_REFUSED, message) from error
+    write_private(file, orjson.dumps(items, option=orjson.OPT_INDENT_2))
     made = {"file": str(file), "items": len(items)}
     emit(made, as_json=as_json, human=lambda _: say(f"{len(items)} items in {file}"))

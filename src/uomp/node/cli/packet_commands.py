@@ -46,11 +46,7 @@ def _deliver(data: bytes, output: Path | None) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
         return
-    try:
-        write_private(output, data)
-    except OSError as error:
-        message = f"{output} cannot be written: {error.strerror}."
-        raise LocalError(Code.PERMISSION_REFUSED, message) from error
+    write_private(output, data)
 
 
 @packet_app.command("make")
