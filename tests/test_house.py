@@ -135,3 +135,16 @@ def test_the_walk_meets_this_file_and_no_ignored_one() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in files()}
     assert {"tests/test_house.py", "src/uomp/__init__.py", ".ci/run"} <= found
     assert not any(name.startswith((".venv/", ".git/", "node/")) for name in found)
+
+
+def test_every_choice_and_threat_that_is_cited_is_explained() -> None:
+    cited = {
+        name
+        for path in files()
+        if path.suffix == ".py" and not path.is_relative_to(ROOT / "tests/vectors")
+        for name in re.findall(r"\b(?:A-\d{2,3}|T\d{1,2})\b", path.read_text("utf-8"))
+    }
+    page = (ROOT / "spec/ambiguities.md").read_text("utf-8")
+    explained = set(re.findall(r"^\| (A-\d{2,3}|T\d{1,2}) \|", page, re.MULTILINE))
+    assert cited - explained == set()
+    assert "A-05" in cited, "the search finds nothing"

@@ -121,59 +121,6 @@ def test_without_metadata_and_times_a_conversation_is_complete() -> None:
     assert [each["at"] for each in found] == [None, None]
 
 
-@pytest.mark.parametrize(
-    "time", [0, None, True, -5, 1e300, 1786000000123, "yesterday", [], {}]
-)
-def test_a_time_that_is_none_is_null_and_never_guessed(time: object) -> None:
-    nodes = {"b": node(None, message(create_time=time))}
-    assert only_messages(conversation(nodes))[0]["at"] is None
-
-
-@pytest.mark.parametrize("time", [1786000000, 1786000000.5, "2026-08-06T07:06:40Z"])
-def test_a_time_that_is_one_is_kept_in_utc(time: object) -> None:
-    nodes = {"b": node(None, message(create_time=time))}
-    assert only_messages(conversation(nodes))[0]["at"] == "2026-08-06T07:06:40Z"
-
-
-def test_times_missing_from_a_conversation_are_those_of_its_messages() -> None:
-    nodes = {
-        "a": node(None, message(create_time=1786000000)),
-        "b": node("a", message(create_time=1786000100)),
-    }
-    first = one(conversation(nodes))[0]
-    assert isinstance(first, ImportedItem)
-    assert first.item.created_at == "2026-08-06T07:06:40Z"
-    assert first.item.updated_at == "2026-08-06T07:08:20Z"
-
-
-@pytest.mark.parametrize(
-    "role", ["root", "developer", "User", "", None, 7, ["user"], {"user": 1}]
-)
-def test_an_unknown_role_is_untrusted_and_never_the_user(role: object) -> None:
-    nodes = {"b": node(None, message("x", role))}
-    assert only_messages(conversation(nodes))[0]["role"] == "untrusted"
-
-
-@pytest.mark.parametrize("role", ["user", "assistant", "tool", "system"])
-def test_a_known_role_stays(role: str) -> None:
-    nodes = {"b": node(None, message("x", role))}
-    assert only_messages(conversation(nodes))[0]["role"] == role
-
-
-def test_hidden_and_empty_nodes_are_walked_through() -> None:
-    hidden = {"is_visually_hidden_from_conversation": True}
-    nodes = {
-        "r": node(None, None),
-        "s": node("r", message("", "system")),
-        "a": node("s", message("kept")),
-        "h": node("a", message("secret", "system", metadata=hidden)),
-        "n": node("h", None),
-        "b": node("n", message("kept too", "assistant")),
-    }
-    found = only_messages(conversation(nodes))
-    assert [(each["id"], each["parent"]) for each in found] == [("a", None), ("b", "a")]
-
-
 def test_a_loop_of_parents_ends_and_is_reported() -> None:
     nodes = {"a": node("b", message("one")), "b": node("a", message("two"))}
     outcomes = one(conversation(nodes))
@@ -215,6 +162,16 @@ def test_without_a_current_node_the_latest_leaf_is_taken(current: object) -> Non
     assert Note("conversation c", NO_CURRENT) in one(record)
 
 
+def test_of_leaves_without_times_the_later_in_the_file_is_taken() -> None:
+    nodes = {
+        "a": node(None, message("root")),
+        "x": node("a", message("first")),
+        "y": node("a", message("second")),
+    }
+    record = conversation(nodes) | {"current_node": None}
+    assert [each["id"] for each in only_messages(record)] == ["a", "y"]
+
+
 def test_a_conversation_id_that_comes_twice_is_taken_once(tmp_path: Path) -> None:
     outcomes = read_records(tmp_path, good("x"), good("x"))
     assert keys(outcomes) == ["chatgpt.x"]
@@ -252,79 +209,6 @@ def test_the_latest_copy_of_the_whole_memory_is_one_item(tmp_path: Path) -> None
     assert last.item.value["method"] == "llm_inference"
 
 
-@pytest.mark.parametrize(
-    ("text", "kept", "markers"),
-    [
-        (
-            "Rain\ue200cite\ue202turn0search1\ue202turn0news2\ue201.",
-            "Rain.",
-            ["cite turn0search1 turn0news2"],
-        ),
-        (
-            "See \u301012\u2020source\u3011 and \u30104:0\u2020a.pdf\u3011",
-            "See and",
-            None,
-        ),
-        (
-            "\u3010\u91cd\u8981\u3011 \u4eca\u65e5",
-            "\u3010\u91cd\u8981\u3011 \u4eca\u65e5",
-            [],
-        ),
-        ("half \ue200 open \ue203x\ue204", "half  open x", []),
-        (" " * 100_000 + "x", " " * 100_000 + "x", []),
-    ],
-)
-def test_only_citation_marks_are_lifted_from_an_answer(
-    text: str, kept: str, markers: list[str] | None
-) -> None:
-    nodes = {"b": node(None, message(text, "assistant"))}
-    found = only_messages(conversation(nodes))[0]
-    assert found["content"] == kept
-    if markers is not None:
-        assert [each["marker"] for each in found.get("citations", [])] == markers
-
-
-def test_marks_in_the_words_of_the_user_stay() -> None:
-    nodes = {"b": node(None, message("I read \u3010turn0search1\u3011 there"))}
-    assert "turn0search1" in only_messages(conversation(nodes))[0]["content"]
-
-
-def test_citations_that_the_metadata_lists_are_kept_once() -> None:
-    cited = {"metadata": {"title": "Trams", "url": "https://example.invalid/28"}}
-    listed = {
-        "citations": [cited, cited, {"metadata": {"title": 7}}, "odd"],
-        "content_references": [{"url": "https://example.invalid/x"}, None],
-    }
-    nodes = {"b": node(None, message("x", "assistant", metadata=listed))}
-    assert only_messages(conversation(nodes))[0]["citations"] == [
-        cited["metadata"],
-        {"url": "https://example.invalid/x"},
-    ]
-
-
-def test_speech_keeps_its_words_and_the_pointer_to_its_sound() -> None:
-    said = message()
-    said["content"]["parts"] = [
-        {"content_type": "audio_transcription", "text": "hello", "direction": "in"},
-        {
-            "content_type": "real_time_user_audio_video_asset_pointer",
-            "audio_asset_pointer": {"asset_pointer": "sediment://a"},
-        },
-        {"content_type": "text", "text": 7},
-        {"text": "odd"},
-    ]
-    outcomes = one(conversation({"b": node(None, said)}))
-    assert only_messages(conversation({"b": node(None, said)}))[0]["content"] == [
-        {"type": "audio_transcription", "text": "hello", "direction": "in"},
-        {
-            "type": "real_time_user_audio_video_asset_pointer",
-            "pointer": "sediment://a",
-        },
-        {"type": "unknown", "text": "odd"},
-    ]
-    assert len([each for each in outcomes if isinstance(each, Skipped)]) == 1
-
-
 def test_a_memory_whose_key_would_be_too_long_is_skipped_alone() -> None:
     name = "m" * MAX_KEY_BYTES
     nodes = {
@@ -349,37 +233,6 @@ def test_abandoned_messages_find_the_nearest_message_above_them() -> None:
         ("p", "a"),
         ("q", "a"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("content", "kept"),
-    [
-        ({"content_type": "code", "text": "print(1)"}, "print(1)"),
-        ({"content_type": "execution_output", "text": "1"}, "1"),
-        ({"content_type": "tether_browsing_display", "result": "page"}, "page"),
-        ({"content_type": "brand_new", "parts": ["said"]}, "said"),
-        ({"parts": ["no type"]}, "no type"),
-        ({"content_type": ["odd"], "parts": ["odd type"]}, "odd type"),
-    ],
-)
-def test_contents_of_other_types_keep_their_text(
-    content: dict[str, Any], kept: str
-) -> None:
-    nodes = {"b": node(None, {"author": {"role": "tool"}, "content": content})}
-    assert only_messages(conversation(nodes))[0]["content"] == kept
-
-
-def test_malformed_messages_and_parts_are_counted_and_the_rest_is_kept() -> None:
-    mixed = message()
-    mixed["content"]["parts"] = ["kept", None, 7, ["x"]]
-    nodes = {
-        "a": node(None, "not an object"),
-        "n": node("a", {"author": {"role": "user"}, "content": 7}),
-        "b": node("n", mixed),
-    }
-    outcomes = one(conversation(nodes))
-    assert only_messages(conversation(nodes))[0]["content"] == "kept"
-    assert len([each for each in outcomes if isinstance(each, Skipped)]) == 4
 
 
 def test_a_truncated_file_gives_what_was_before_and_a_problem(tmp_path: Path) -> None:

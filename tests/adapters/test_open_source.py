@@ -56,6 +56,7 @@ def test_the_samples_are_recognised(name: str, form: str, says: str) -> None:
         ("x.json", '{"value":{"x":{"mapping":1}},"record_id":"a"}', "uomp-json"),
         ("x.json", '[{"\u952e":"a"}]', "uomp-json"),
         ("x.json", '[{"key":"a"},{"bro', "uomp-json"),
+        ("x.json", '[{"key":"a","tags":[', "uomp-json"),
         ("x.csv", "anything\n1", "uomp-csv"),
         ("x.tsv", "key\ttags\n", "uomp-csv"),
         ("x.txt", "tags;key\na;b\n", "uomp-csv"),

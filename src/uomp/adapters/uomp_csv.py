@@ -98,7 +98,7 @@ def _lines(stream: IO[bytes], meter: Meter) -> Iterator[str]:
 
 
 def _texts(stream: IO[bytes], meter: Meter) -> Iterator[str]:
-    """Yield the decoded text in pieces that do not cut a "\\r\\n" in two."""
+    """Yield the decoded text in pieces that never part a CR from its LF."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     carry = ""
     try:

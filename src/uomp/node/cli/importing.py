@@ -39,7 +39,7 @@ def run_import(
         LocalError: `IMPORT_REFUSED`; the store is then as before.
     """
     node.call("status")  # before an hour of reading: is there a node at all?
-    source = open_source(path, format_name)
+    source = open_source(path, format_name, mapped="key" in options.map)
     with _bar() as bar:
         checked = None
         if source.atomic or dry_run:
