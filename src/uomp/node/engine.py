@@ -40,6 +40,22 @@ class Engine:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
+        """Run `operation(core, ...)`, audited, and wake what waits for a change.
+
+        Raises:
+            UompError: whatever the operation raises; what it audited is in the log.
+        """
+        try:
+            return await self.look(operation, *args, **kwargs)
+        finally:
+            self.changed.set()
+
+    async def look(
+        self,
+        operation: Callable[Concatenate[Core, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
         """Run `operation(core, ...)` and return its result once it is audited.
 
         Raises:
@@ -53,10 +69,7 @@ class Engine:
                 self.core.acknowledge()
 
         loop = asyncio.get_running_loop()
-        try:
-            return await asyncio.shield(loop.run_in_executor(self._thread, whole))
-        finally:
-            self.changed.set()
+        return await asyncio.shield(loop.run_in_executor(self._thread, whole))
 
     async def receive(self, envelope: bytes, source: str) -> Outcome:
         """Take one envelope; refusals of strangers are counted, not listed."""
@@ -76,7 +89,7 @@ class Engine:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             try:
-                await self.run(sessions.pass_time)
+                await self.look(sessions.pass_time)
                 for entry in self._refusals.due(self.core.now_s()):
                     await self.run(_log, entry)
             except Exception:  # the ticker outlives a full disk

@@ -195,7 +195,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "requests.one": Operation(
         Named, lambda core, p: asking.describe_one(core, p.request_id)
     ),
-    "requests.list": Operation(Every, _requests),
+    "requests.list": Operation(Every, _requests, unlock=True),
     "requests.asked": Operation(Nothing, lambda core, _: asking.describe_asked(core)),
     "requests.approve": Operation(Approve, _approve, unlock=True),
     "requests.deny": Operation(Deny, _deny),
@@ -213,7 +213,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "memory.rm": Operation(
         Named, lambda core, p: memory.remove(core, p.key).to_json(), unlock=True
     ),
-    "memory.stats": Operation(Nothing, lambda core, _: memory.stats(core)),
+    "memory.stats": Operation(Nothing, lambda core, _: memory.stats(core), unlock=True),
     "import.begin": Operation(
         Begin, lambda core, p: memory.begin_import(core, p.digest)
     ),
@@ -237,7 +237,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     ),
     "inbox.reject": Operation(Named, lambda core, p: inbox.reject(core, p.packet)),
     "inbox.add": Operation(Named, lambda core, p: deliveries.add_file(core, p.packet)),
-    "why": Operation(Named, lambda core, p: inbox.why(core, p.key)),
+    "why": Operation(Named, lambda core, p: inbox.why(core, p.key), unlock=True),
     "packet.make": Operation(export.Making, export.make, unlock=True),
     "packet.seal": Operation(export.Sealing, export.seal_for),
     "packet.open": Operation(export.Opening, export.open_envelope, unlock=True),

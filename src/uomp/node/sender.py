@@ -6,6 +6,7 @@ order. What was read with a session leaves only while that session is active.
 """
 
 import asyncio
+import contextlib
 import logging
 
 from uomp.errors import Code, UompError
@@ -27,42 +28,47 @@ class Sender:
     def __init__(self, engine: Engine, poster: Poster) -> None:
         self._engine = engine
         self._poster = poster
+        self._busy: dict[str, asyncio.Task[None]] = {}
         self._under_way: dict[str, set[asyncio.Task[None]]] = {}
 
     async def run(self) -> None:
-        """Send until cancelled."""
-        while True:
-            self._engine.changed.clear()
-            try:
-                due = await self._engine.run(_due)
-                if due:
-                    await asyncio.gather(*(self._start(one) for one in due))
-                    continue
-                wait = await self._engine.run(_wait)
-            except UompError:
-                log.exception("the outbox cannot be read")
-                wait = 1.0
-            self._engine.changed.clear()
-            await self._sleep(wait)
-
-    async def _sleep(self, seconds: float) -> None:
+        """Send until cancelled. One slow peer holds up no other."""
         try:
-            async with asyncio.timeout(seconds):
-                await self._engine.changed.wait()
-        except TimeoutError:
-            pass
+            while True:
+                self._engine.changed.clear()
+                seconds = await self._round()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await self._engine.changed.wait()
+        finally:
+            for task in list(self._busy.values()):
+                task.cancel()
+            await asyncio.gather(*self._busy.values(), return_exceptions=True)
 
-    async def _start(self, outgoing: Outgoing) -> None:
+    async def _round(self) -> float:
+        """Start what is due and return how many seconds until something is."""
+        try:
+            for one in await self._engine.look(_due, frozenset(self._busy)):
+                self._start(one)
+            return await self._engine.look(_wait, frozenset(self._busy))
+        except UompError:
+            log.exception("the outbox cannot be read")
+            return 1.0
+
+    def _start(self, outgoing: Outgoing) -> None:
         task = asyncio.create_task(self._send(outgoing))
-        if outgoing.session_id is not None:
-            tasks = self._under_way.setdefault(outgoing.session_id, set())
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-        try:
-            await task
-        except asyncio.CancelledError:
-            if not task.cancelled():
-                raise
+        self._busy[outgoing.peer] = task
+        tasks = self._under_way.setdefault(outgoing.session_id or "", set())
+        tasks.add(task)
+
+        def done(_task: asyncio.Task[None]) -> None:
+            del self._busy[outgoing.peer]
+            tasks.discard(task)
+            if not tasks:
+                self._under_way.pop(outgoing.session_id or "", None)
+            self._engine.changed.set()
+
+        task.add_done_callback(done)
 
     async def settle(self, session_id: str) -> None:
         """Cut off what is under way for a session that has just been revoked.
@@ -77,14 +83,14 @@ class Sender:
 
     async def _send(self, outgoing: Outgoing) -> None:
         try:
-            packed = await self._engine.run(packing.pack, outgoing)
+            packed = await self._engine.look(packing.pack, outgoing)
         except UompError as error:
-            await self._engine.run(_settle, outgoing, _refused(error))
+            await self._engine.look(_settle, outgoing, _refused(error))
             return
         if packed is None:  # its session has ended; that is audited already
             return
         posted = await self._poster.post(packed.endpoint, packed.envelope)
-        await self._engine.run(_settle, outgoing, posted)
+        await self._engine.look(_settle, outgoing, posted)
 
 
 def _refused(error: UompError) -> Posted:
@@ -92,12 +98,13 @@ def _refused(error: UompError) -> Posted:
     return Posted(taken=False, again=again, why=str(error))
 
 
-def _due(core: Core) -> list[Outgoing]:
-    return core.outbox.due(core.clock.now().timestamp(), BATCH)
+def _due(core: Core, busy: frozenset[str]) -> list[Outgoing]:
+    now = core.clock.now().timestamp()
+    return core.outbox.due(now, busy)[: BATCH - len(busy)]
 
 
-def _wait(core: Core) -> float:
-    soonest = core.outbox.next_try()
+def _wait(core: Core, busy: frozenset[str]) -> float:
+    soonest = core.outbox.next_try(busy)
     if soonest is None:
         return LONGEST_SLEEP
     return min(max(soonest - core.clock.now().timestamp(), 0.01), LONGEST_SLEEP)

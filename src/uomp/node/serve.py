@@ -21,7 +21,12 @@ from uomp.node.service import sessions
 from uomp.node.setup import new_did
 from uomp.node.wallet import Wallet
 from uomp.transports.base import Reply
-from uomp.transports.didcomm_http import PLAIN, Poster, inbound_handler
+from uomp.transports.didcomm_http import (
+    PLAIN,
+    Poster,
+    inbound_handler,
+    is_private_url,
+)
 from uomp.transports.listener import Limits, Listener
 
 Say = Callable[[str], None]
@@ -61,7 +66,9 @@ class Node:
         await self._settle_endpoint(wallet, core)
         engine = Engine(core)
         stack.push_async_callback(engine.close)
-        poster = Poster()
+        # A node that is reached on this machine or at home may call peers there too;
+        # one with a public address may not be sent into its own network by a peer.
+        poster = Poster(private=is_private_url(config.endpoint()))
         stack.push_async_callback(poster.close)
         sender = Sender(engine, poster)
         await self._listen(stack, engine, config)

@@ -3,6 +3,8 @@
 import binascii
 from typing import Final
 
+import msgspec
+
 from uomp.errors import Code, VerificationError
 
 MAX_BASE58_CHARS = 256  # keys need 48; work grows with the square of the length
@@ -24,6 +26,23 @@ _BASE58_GROUP = 10  # digits handled at a time: 58^10 fits 64 bits
 
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 _FROM_URL: Final = bytes.maketrans(b"-_", b"+/")
+
+# Reading base64url: the alphabet is turned into the standard one, all else into "!",
+# and the text is read as a JSON string of bytes, which is the fastest strict decoder.
+_ONLY_URL: Final = bytes(
+    ord("+")
+    if byte == ord("-")
+    else ord("/")
+    if byte == ord("_")
+    else byte
+    if chr(byte).isascii() and chr(byte).isalnum()
+    else ord("!")
+    for byte in range(256)
+)
+_BASE64_JSON: Final = msgspec.json.Decoder(bytes)
+_PADDED_END: Final = (b'"', b'!"', b'=="', b'="')
+# What the last character may be, by length modulo 4: its unused bits are zero.
+_LAST: Final = (b"", b"", b"AQgw", b"AEIMQUYcgkosw048")
 
 _MAX_VARINT_BYTES = 9  # the multiformats rule
 _VARINT_MORE = 0x80
@@ -78,12 +97,16 @@ def b64url_decode(text: str) -> bytes:
     Raises:
         EncodingError: for any other text.
     """
-    message = "A text is not base64url without padding."
-    data = _ascii(text)
-    if b"+" in data or b"/" in data or b"=" in data:
-        raise EncodingError(message)
-    padded = data.translate(_FROM_URL) + b"=" * (-len(data) % 4)
-    return _decode(padded, message)
+    # Every byte outside the alphabet becomes one that no decoder takes.
+    data = text.encode("utf-8", "replace").translate(_ONLY_URL)
+    rest = len(data) % 4
+    try:
+        made: bytes = _BASE64_JSON.decode(b'"' + data + _PADDED_END[rest])
+    except msgspec.DecodeError as error:
+        raise EncodingError("A text is not base64url without padding.") from error
+    if rest and data[-1] not in _LAST[rest]:
+        raise EncodingError("A text is base64url with bits that are not used.")
+    return made
 
 
 def base58_encode(data: bytes) -> str:

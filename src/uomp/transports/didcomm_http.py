@@ -8,6 +8,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from uomp.transports.addresses import CheckedResolver, is_allowed, literal
 from uomp.transports.base import Handler, Inbound, Reply
 
 ENCRYPTED: Final = "application/didcomm-encrypted+json"
@@ -42,7 +43,9 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True):
 class Poster:
     """Posts envelopes. One for a node; `close` ends its connections."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, private: bool = True) -> None:
+        """`private`: peers on this machine and on private networks may be called."""
+        self._private = private
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: str, envelope: bytes) -> Posted:
@@ -53,6 +56,11 @@ class Poster:
         target = _parse(url)
         if target is None:
             return Posted(taken=False, again=False, why="the endpoint is no HTTP URL")
+        address = literal(target.host or "")
+        if address is not None and not is_allowed(address, private=self._private):
+            return Posted(
+                taken=False, again=False, why="the endpoint may not be called"
+            )
         try:
             answer = await self._post_once(target, envelope)
             moved = _moved(target, answer)
@@ -84,7 +92,11 @@ class Poster:
     def _open(self) -> aiohttp.ClientSession:
         self._session = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=TOTAL_SECONDS, connect=CONNECT_SECONDS),
-            connector=aiohttp.TCPConnector(limit=32, limit_per_host=4),
+            connector=aiohttp.TCPConnector(
+                limit=32,
+                limit_per_host=4,
+                resolver=CheckedResolver(private=self._private),
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
         )
@@ -104,6 +116,20 @@ def _parse(url: str) -> URL | None:
         return None
     usable = made.scheme in _SCHEMES and made.host and not made.user
     return made if usable else None
+
+
+def is_private_url(url: str) -> bool:
+    """Say whether a URL's host is this machine or an address of a private network."""
+    host = URL(url).host or ""
+    address = literal(host)
+    if address is None:
+        return host == "localhost" or host.endswith((".local", ".localhost", ".test"))
+    return not is_allowed(address, private=False) and is_allowed(address, private=True)
+
+
+def is_http_url(url: str) -> bool:
+    """Say whether messages can be posted to this URL."""
+    return _parse(url) is not None
 
 
 def _moved(target: URL, answer: tuple[Posted, str]) -> URL | None:

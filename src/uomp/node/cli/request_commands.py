@@ -213,7 +213,9 @@ def _print_granted(found: dict[str, Any]) -> None:
     say(f"Granted. Session {session['session_id']} until {session['expires_at']}.")
     say("  granted:", _scope(session["granted_scopes"]["read"]))
     packet = found.get("packet")
-    if packet:
+    if packet and packet.get("too_large"):
+        say(f"  {packet['items']} items do not fit into one packet; it can read them")
+    elif packet:
         say(
             f"  packet {packet['packet_id']} with {packet['items']} items is on its way"
         )

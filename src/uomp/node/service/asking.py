@@ -13,6 +13,7 @@ from uomp.node.service.outgoing import DAY, Draft, queue
 from uomp.node.stores.audit import Entry
 from uomp.node.stores.requests import Request
 from uomp.node.stores.sessions import Held
+from uomp.packets.times import format_time, parse_time
 from uomp.protocol.did.resolve import short_form
 from uomp.protocol.messages import types
 from uomp.protocol.messages.bodies import (
@@ -174,7 +175,7 @@ def _held(body: AuthorizeResponse, message: Incoming, now: str) -> Held:
         token=body.token,
         status="active",
         granted_scopes=public_json(parse_scopes(body.granted_scopes)),
-        expires_at=body.expires_at,
+        expires_at=format_time(parse_time(body.expires_at)),
         received_at=now,
         thread=message.thid,
     )

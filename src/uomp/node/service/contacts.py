@@ -12,6 +12,7 @@ from uomp.node.stores.audit import Entry
 from uomp.protocol.did.resolve import short_form
 from uomp.protocol.messages import types
 from uomp.protocol.messages.bodies import Ping, Queries, Query
+from uomp.transports.didcomm_http import is_http_url
 
 MAX_NAME = 100  # characters
 
@@ -43,6 +44,8 @@ def add(core: Core, naming: Naming) -> dict[str, Any]:
     if not naming.name.strip() or len(naming.name) > MAX_NAME:
         message = f"A name has 1 to {MAX_NAME} characters."
         raise LocalError(Code.INVALID_REQUEST, message)
+    if naming.endpoint is not None and not is_http_url(naming.endpoint):
+        raise LocalError(Code.INVALID_REQUEST, "An endpoint is an http or https URL.")
     other = core.peers.by_name(naming.name)
     if other is not None and other.did != short_form(did):
         raise LocalError(

@@ -61,22 +61,38 @@ def approve(core: Core, request_id: str, selection: grants.Selection) -> dict[st
     with core.ledger.transaction():
         request = core.requests.get(request_id)
         record = grants.grant(core, request, selection)
-        sent = None
-        items = grants.exposed(core, parse_scopes(record.granted_scopes).read)
-        if selection.packet and items:
-            packet = items_packet(core, items, to=record.agent_did, session=record)
-            sent = send_out(
-                core,
-                Outbound(
-                    to=record.agent_did,
-                    packet=packet,
-                    items=len(items),
-                    message_type=types.PAYLOAD_READY,
-                    thid=request.message_id,
-                    session_id=record.session_id,
-                ),
-            )
-    return {"session": describe(record), "packet": sent}
+        sent = (
+            _send_granted(core, record, request.message_id) if selection.packet else {}
+        )
+    return {"session": describe(record), "packet": sent or None}
+
+
+def _send_granted(
+    core: Core, record: SessionRecord, thread: str
+) -> dict[str, Any] | None:
+    """Send what the grant covers now, if it is something and fits into a message.
+
+    A packet that is too large is not made: the agent reads within the session instead.
+    """
+    items = grants.exposed(core, parse_scopes(record.granted_scopes).read)
+    if not items:
+        return None
+    try:
+        return send_out(
+            core,
+            Outbound(
+                to=record.agent_did,
+                packet=items_packet(core, items, to=record.agent_did, session=record),
+                items=len(items),
+                message_type=types.PAYLOAD_READY,
+                thid=thread,
+                session_id=record.session_id,
+            ),
+        )
+    except LocalError as error:
+        if error.code is not Code.PACKET_TOO_LARGE:
+            raise
+        return {"too_large": True, "items": len(items)}
 
 
 def items_packet(

@@ -1,5 +1,6 @@
 """Messages that wait to be sent, and those that were received before."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 import msgspec
@@ -55,24 +56,37 @@ class Outbox:
             message.expires_s,
         )
 
-    def due(self, now_s: float, limit: int) -> list[Outgoing]:
-        """Return messages to try now: for each peer the oldest that waits."""
+    def due(self, now_s: float, busy: Collection[str]) -> list[Outgoing]:
+        """Return messages to try now: for each peer that is not busy, its oldest."""
+        numbers = [
+            number
+            for peer, number, next_try in self._heads()
+            if peer not in busy and next_try <= now_s
+        ]
+        marks = ",".join("?" * len(numbers))
         rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM outbox WHERE number IN"  # noqa: S608
-            " (SELECT min(number) FROM outbox WHERE status = 'waiting' GROUP BY peer)"
-            " AND next_try_s <= ? ORDER BY number LIMIT ?",
-            now_s,
-            limit,
+            f"SELECT {_COLUMNS} FROM outbox WHERE number IN ({marks})"  # noqa: S608
+            " ORDER BY number",
+            *numbers,
         )
         return [_to_outgoing(row) for row in rows]
 
-    def next_try(self) -> float | None:
-        """Return when the next message is due (Unix seconds), or None."""
-        row = self._database.row(
-            "SELECT min(next_try_s) FROM outbox WHERE number IN"
-            " (SELECT min(number) FROM outbox WHERE status = 'waiting' GROUP BY peer)"
+    def next_try(self, busy: Collection[str]) -> float | None:
+        """Return when a message for a peer that is not busy is due, or None."""
+        return min(
+            (next_try for peer, _, next_try in self._heads() if peer not in busy),
+            default=None,
         )
-        return None if row is None or row[0] is None else float(row[0])
+
+    def _heads(self) -> list[tuple[str, int, float]]:
+        """Return the oldest waiting message of each peer: peer, number, next try."""
+        return [
+            (str(peer), int(number), float(next_try))
+            for peer, number, next_try in self._database.rows(
+                "SELECT peer, min(number), next_try_s FROM outbox"
+                " WHERE status = 'waiting' GROUP BY peer ORDER BY min(number) LIMIT 500"
+            )
+        ]
 
     def sent(self, number: int) -> None:
         """Mark a message as taken by the peer; what was in it is dropped."""

@@ -1,4 +1,4 @@
-"""The verification methods of a DID document: which key is in which suit of clothes."""
+"""The verification methods of a DID document: one key in any of its spellings."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, cast
@@ -11,18 +11,13 @@ from uomp.protocol.did.syntax import DidError
 
 KeyKind = Literal["Ed25519", "X25519", "P-256", "P-384", "P-521", "secp256k1"]
 
+_ANY: Final = frozenset({"Ed25519", "X25519", "P-256", "P-384", "P-521", "secp256k1"})
 # Type of method: the kinds of key that may stand in it. Types that are not here are
 # passed over: a document may hold keys for purposes that are not ours.
 _KINDS_OF_TYPE: Final = {
-    "Multikey": frozenset(
-        {"Ed25519", "X25519", "P-256", "P-384", "P-521", "secp256k1"}
-    ),
-    "JsonWebKey2020": frozenset(
-        {"Ed25519", "X25519", "P-256", "P-384", "P-521", "secp256k1"}
-    ),
-    "JsonWebKey": frozenset(
-        {"Ed25519", "X25519", "P-256", "P-384", "P-521", "secp256k1"}
-    ),
+    "Multikey": _ANY,
+    "JsonWebKey2020": _ANY,
+    "JsonWebKey": _ANY,
     "Ed25519VerificationKey2018": frozenset({"Ed25519"}),
     "Ed25519VerificationKey2020": frozenset({"Ed25519"}),
     "X25519KeyAgreementKey2019": frozenset({"X25519"}),

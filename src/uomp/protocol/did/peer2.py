@@ -1,20 +1,18 @@
 """did:peer:2, read only: keys and services in the DID itself."""
 
-import hashlib
 from typing import Any, Final
 
 from uomp.errors import PeerError
-from uomp.packets.multibase import b64url_decode, base58_encode, decode_multikey
+from uomp.packets.multibase import b64url_decode, decode_multikey
 from uomp.packets.strict import loads
 from uomp.protocol.did.document import DidDocument, parse_document
-from uomp.protocol.did.syntax import DidError, check_did
+from uomp.protocol.did.syntax import DidError, check_did, hash_text
 
 PREFIX: Final = "did:peer:2"
 _CONTEXT: Final = [
     "https://www.w3.org/ns/did/v1",
     "https://w3id.org/security/multikey/v1",
 ]
-_MULTIHASH_SHA256: Final = b"\x12\x20"
 _MAX_ELEMENTS: Final = 64
 _SERVICE_DEPTH: Final = 8  # an endpoint of a service needs 3
 
@@ -128,5 +126,4 @@ def _name_services(services: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _numalgo3(did: str) -> str:
     """Return the short did:peer:3 of a did:peer:2."""
-    digest = hashlib.sha256(did.removeprefix(PREFIX).encode("ascii")).digest()
-    return "did:peer:3z" + base58_encode(_MULTIHASH_SHA256 + digest)
+    return "did:peer:3" + hash_text(did.removeprefix(PREFIX))

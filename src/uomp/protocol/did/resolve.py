@@ -40,7 +40,8 @@ def resolve_static(did: str, known_long_forms: KnownForms) -> DidDocument:
         DidError: for another method, a broken DID, or a short form without a long one.
     """
     if not is_short_form(did):
-        return _resolve(check_did(did))
+        check_did(did)
+        return _resolve(did)
     known = known_long_forms
     long = known(did) if callable(known) else known.get(did)
     if long is None:

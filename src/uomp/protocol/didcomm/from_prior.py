@@ -53,22 +53,22 @@ def verify_prior(
     if not isinstance(text, str) or len(text) > MAX_JWT_CHARS:
         raise malformed("A rotation is no text, or too long.")
     claims, signature = jws.read_jwt(text)
-    prior = _read_claims(claims, signature.kid)
+    iss, sub = _read_names(claims)
     # 1. It is about the sender; one that ends a relation comes without sender.
-    if not (
-        prior.sub == sender or (sender and prior.sub and same_did(prior.sub, sender))
-    ):
+    if not (sub == sender or (sub and sender and same_did(sub, sender))):
         raise RefusalError(Problem.UNTRUSTED, "A rotation is to another DID.")
     # 2. It goes from one DID to another.
-    if prior.sub is not None and same_did(prior.iss, prior.sub):
+    if sub is not None and same_did(iss, sub):
         raise RefusalError(Problem.UNTRUSTED, "A rotation leads to where it began.")
     # 3. The key is one of the old DID.
-    if not same_did(did_of(prior.kid), prior.iss):
+    if not same_did(did_of(signature.kid), iss):
         raise RefusalError(Problem.UNTRUSTED, "A rotation is signed by another DID.")
-    key = resolve(prior.iss).authentication_key(prior.kid)
+    key = resolve(iss).authentication_key(signature.kid)
     # 4. The signature verifies.
     jws.check_signature(signature, key)
-    return prior
+    # 5. It says when it was made.
+    iat, exp = _read_times(claims)
+    return FromPrior(iss=iss, sub=sub, kid=signature.kid, iat=iat, exp=exp)
 
 
 def check_times(prior: FromPrior, now: int) -> None:
@@ -83,12 +83,16 @@ def check_times(prior: FromPrior, now: int) -> None:
         raise RefusalError(Problem.TIME, "A rotation has expired.")
 
 
-def _read_claims(claims: Mapping[str, Any], kid: str) -> FromPrior:
-    times = [claims.get("iat"), claims.get("exp", _MAX_TIME), claims.get("nbf", 0)]
-    if not all(type(time) is int and 0 <= time <= _MAX_TIME for time in times):
-        raise malformed("A rotation has a time that is no whole number.")
+def _read_names(claims: Mapping[str, Any]) -> tuple[str, str | None]:
     iss, sub = claims.get("iss"), claims.get("sub")
     if not isinstance(iss, str) or not isinstance(sub, str | None):
         raise malformed("A rotation does not name its DIDs.")
-    iat = max(claims["iat"], claims.get("nbf", 0))
-    return FromPrior(iss=iss, sub=sub, kid=kid, iat=iat, exp=claims.get("exp"))
+    return iss, sub
+
+
+def _read_times(claims: Mapping[str, Any]) -> tuple[int, int | None]:
+    """Return when it begins to hold, and when it ends if it does."""
+    times = [claims.get("iat"), claims.get("exp", _MAX_TIME), claims.get("nbf", 0)]
+    if not all(type(time) is int and 0 <= time <= _MAX_TIME for time in times):
+        raise malformed("A rotation has a time that is no whole number.")
+    return max(claims["iat"], claims.get("nbf", 0)), claims.get("exp")

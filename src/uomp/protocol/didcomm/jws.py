@@ -136,7 +136,7 @@ def _read_signature(entry: object, body: str) -> Signature:
     if not (protected.keys() & beside.keys()) <= _IN_BOTH or "alg" in beside:
         raise malformed("A header name stands in two places, or in a wrong one.")
     # 2. One list of algorithms.
-    if protected.get("alg") not in _ALGORITHMS:
+    if not isinstance(alg := protected.get("alg"), str) or alg not in _ALGORITHMS:
         raise RefusalError(Problem.CRYPTO, "The signature is not one we verify.")
     # 3. One signer, wherever it is named.
     kid = protected.get("kid", beside.get("kid"))

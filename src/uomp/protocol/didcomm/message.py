@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from uomp.packets.multibase import b64_decode_lenient, b64url_encode
-from uomp.protocol.didcomm.from_prior import FromPrior
+from uomp.protocol.did.syntax import MAX_DID_CHARS
+from uomp.protocol.didcomm.from_prior import MAX_JWT_CHARS, FromPrior
 from uomp.protocol.didcomm.refusal import malformed
 from uomp.protocol.messages.types import SHORT_PREFIX, UOMP
 
@@ -16,12 +17,10 @@ MEDIA_TYPE: Final = "application/didcomm-plain+json"
 
 MAX_ID_BYTES: Final = 256  # ids are kept to refuse replays
 MAX_DIDS: Final = 100  # in `to`, as many as there may be recipient keys
-MAX_DID_CHARS: Final = 8_192
 MAX_ATTACHMENTS: Final = 64
 MAX_ACKS: Final = 64
 MAX_TIME: Final = 2**53 - 1  # epoch seconds
 _MAX_TYPE_CHARS: Final = 512
-_MAX_JWT_CHARS: Final = 64 * 1024
 _MAX_TEXT_CHARS: Final = 2_048
 _MAX_LINKS: Final = 16
 _CACHED_TYPES: Final = 256
@@ -43,9 +42,7 @@ _Text = Annotated[str, Meta(max_length=_MAX_TEXT_CHARS)]
 _Time = Annotated[int, Meta(ge=0, le=MAX_TIME)]
 
 
-class AttachmentData(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={}
-):
+class AttachmentData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where the content is: exactly one of `base64`, `json` and `links`.
 
     `hash` is a multihash in multibase; links need it and are never fetched unasked.
@@ -56,6 +53,9 @@ class AttachmentData(
     links: Annotated[tuple[_Text, ...], Meta(max_length=_MAX_LINKS)] | UnsetType = UNSET
     hash: Annotated[str, Meta(max_length=256)] | None = None
     jws: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return "AttachmentData(…)"  # it may be a packet
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -106,8 +106,11 @@ class Plaintext(
     ) = None
     please_ack: Annotated[tuple[str, ...], Meta(max_length=MAX_ACKS)] | None = None
     ack: Annotated[tuple[str, ...], Meta(max_length=MAX_ACKS)] | None = None
-    from_prior: Annotated[str, Meta(max_length=_MAX_JWT_CHARS)] | None = None
+    from_prior: Annotated[str, Meta(max_length=MAX_JWT_CHARS)] | None = None
     return_route: Literal["none", "all", "thread"] | None = None
+
+    def __repr__(self) -> str:
+        return f"Plaintext({self.id}, {self.type})"  # the body may hold a token
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +136,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     sender: str | None
     return_route: Literal["none", "all", "thread"]
     authenticated: bool
+
+    def __repr__(self) -> str:
+        return f"Message({self.id}, {self.type}, {self.sender})"
 
     @property
     def thread(self) -> str:

@@ -72,7 +72,8 @@ def check(
     # 8. A rotation was verified, and holds now.
     _check_rotation(unpacked, plain, now)
     # 9. Each attachment has one content, and no two have one name.
-    _check_attachments(plain.attachments or ())
+    if plain.attachments:
+        _check_attachments(plain.attachments)
     return _message(unpacked, plain, type_, sender)
 
 

@@ -74,6 +74,9 @@ class Unpacked(msgspec.Struct, frozen=True, kw_only=True):
     recipient: str | None = None
     from_prior: FromPrior | None = None
 
+    def __repr__(self) -> str:
+        return f"Unpacked({self.layers}, {self.sender}, {self.signer})"
+
 
 def peek(data: bytes, *, max_bytes: int = MAX_MESSAGE_BYTES) -> EnvelopeHeader:
     """Read the outer layer, with no key, so that DIDs can be resolved beforehand.
