@@ -1,6 +1,5 @@
 """The one way in for JSON bytes from elsewhere: I-JSON (RFC 7493), strictly read."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,20 +17,8 @@ from uomp.packets.canonical import (
 MAX_BYTES = 64 * 1024 * 1024  # the largest packet that this program moves
 MAX_DEPTH = 64  # A-103
 
-_SMALL = 4096  # bytes; a larger text is surveyed faster than it is searched
-_NUMBER = re.compile(rb"[:\[,]-?(?:\d{16}|\d+[.eE])")
-# Every digit as 0, every E as e, all but them and the point as a blank.
-_SHAPE = bytes(
-    ord("0")
-    if chr(byte) in "0123456789"
-    else ord("e")
-    if chr(byte) in "eE"
-    else byte
-    if byte == ord(".")
-    else ord(" ")
-    for byte in range(256)
-)
-_SIXTEEN = b"0" * 16
+_SMALL = 4096  # bytes; a larger text is surveyed faster, level by level
+_SIMPLE = frozenset({str, bool, type(None)})
 _SORTED = orjson.OPT_SORT_KEYS
 
 
@@ -68,7 +55,10 @@ def loads(
         # Refuses all that RFC 8259 has not, and nesting over 1024. It keeps the last
         # of duplicate names, and reads integers over 64 bits as floats.
         value = orjson.loads(data)
-        if _is_plain(data, max_depth) and orjson.dumps(value, option=_SORTED) == data:
+        if (
+            _is_plain(data, value, max_depth)
+            and orjson.dumps(value, option=_SORTED) == data
+        ):
             return Loaded(value, canonical=True)
         found = survey(value)
         _check_limits(found, max_depth)
@@ -83,27 +73,27 @@ def loads(
     return Loaded(value, canonical)
 
 
-def _is_plain(data: bytes, max_depth: int) -> bool:
-    """Tell whether a small object holds nothing that would need a closer look.
+def _is_plain(data: bytes, value: object, max_depth: int) -> bool:
+    """Tell whether a small text holds nothing that would need a survey.
 
-    That is: ASCII only, so that names sort alike in UTF-16; not enough brackets to be
-    too deep; no number with a fraction, an exponent or sixteen digits. A number follows
-    one of `:[,` at once. Text that looks like one only costs the closer look.
+    That is: ASCII only, so that names sort alike in UTF-16, no fraction, no large
+    integer, and not too deep.
     """
-    return (
-        len(data) <= _SMALL
-        and data.startswith(b"{")
-        and data.isascii()
-        and data.count(b"{") + data.count(b"[") <= max_depth
-        and not _may_hold_odd_number(data)
+    return len(data) <= _SMALL and data.isascii() and _is_simple(value, max_depth)
+
+
+def _is_simple(value: Any, depth: int) -> bool:  # noqa: ANN401
+    kind = type(value)
+    if kind in _SIMPLE:
+        return True
+    if kind is int:
+        return bool(abs(value) <= MAX_SAFE_INTEGER)
+    if depth == 0 or kind is float:
+        return False
+    inside = value.values() if kind is dict else value
+    return _SIMPLE.issuperset(map(type, inside)) or all(
+        _is_simple(one, depth - 1) for one in inside
     )
-
-
-def _may_hold_odd_number(data: bytes) -> bool:
-    shape = data.translate(_SHAPE)
-    if b"0." in shape or b"0e" in shape or _SIXTEEN in shape:
-        return _NUMBER.search(data) is not None  # exact, and slower
-    return False
 
 
 def _check_limits(found: Survey, max_depth: int) -> None:
