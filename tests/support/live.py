@@ -5,18 +5,26 @@ a kill for example, uses `support.nodes`.
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 from support.nodes import PASSPHRASE, PATIENCE, free_port
-from uomp.node.config import Config, NodeConfig
+from uomp.errors import Code, UompError
+from uomp.node.config import Config, read_config
 from uomp.node.control_client import ControlClient
+from uomp.node.core import Core
 from uomp.node.home import Home
+from uomp.node.passphrase import derive_key, read_parameters
 from uomp.node.serve import Node
 from uomp.node.setup import create_node
+from uomp.node.wallet import Wallet
 
 
 class TestClock:
@@ -34,15 +42,21 @@ class TestClock:
 class Live:
     """One node of the test's process, called the way its owner's commands call it."""
 
-    def __init__(self, root: Path, name: str, clock: TestClock) -> None:
+    def __init__(
+        self, root: Path, name: str, clock: TestClock, **settings: Any
+    ) -> None:
         self.home, self.name, self.clock = Home(root), name, clock
+        self.settings = settings
         self.port = free_port()
         self.node: Node | None = None
         self.did = ""
 
     async def make(self) -> "Live":
-        config = Config(node=NodeConfig(port=self.port, name=self.name, presence=False))
-        self.did = await create_node(self.home, config, PASSPHRASE)
+        node = {"port": self.port, "name": self.name, "presence": False}
+        node.update(self.settings.get("node", {}))
+        config = {**self.settings, "node": node}
+        made = msgspec.convert(config, Config)
+        self.did = await create_node(self.home, made, PASSPHRASE)
         return self
 
     async def start(self) -> "Live":
@@ -70,12 +84,27 @@ class Live:
         finally:
             client.close()
 
+    async def raw(self, operation: str, body: bytes = b"{}") -> tuple[int, Any]:
+        """Post any bytes to the control socket; return status and answer."""
+
+        def exchange() -> tuple[int, bytes]:
+            client = ControlClient(self.home)
+            try:
+                return client._exchange(operation, body)
+            finally:
+                client.close()
+
+        status, answer = await asyncio.to_thread(exchange)
+        return status, json.loads(answer)
+
     async def until(
         self, operation: str, holds: Callable[[Any], Any], **values: Any
     ) -> Any:
         """Call until the answer satisfies `holds`, and return that answer."""
         async with asyncio.timeout(PATIENCE):
-            while not holds(found := await self.call(operation, **values)):
+            while not holds(  # noqa: ASYNC110 - nobody tells when it will
+                found := await self.call(operation, **values)
+            ):
                 await asyncio.sleep(0.01)
         return found
 
@@ -83,6 +112,37 @@ class Live:
         await self.call(
             "memory.put", key=key, value=value, tags=list(tags), sensitivity=level
         )
+
+    async def refuses(self, operation: str, /, **values: Any) -> Code:
+        """Call one operation that is refused, and return the code."""
+        with pytest.raises(UompError) as refused:
+            await self.call(operation, **values)
+        return refused.value.code
+
+    async def audited(self, action: str, **values: Any) -> list[dict[str, Any]]:
+        """Return the audit entries of an action, newest first."""
+        found: list[dict[str, Any]] = await self.call(
+            "audit.list", action=action, limit=1000, **values
+        )
+        return found
+
+    async def restart(self) -> None:
+        await self.stop()
+        await self.start()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Core]:
+        """Stop the node, hand out its opened stores, and start it again."""
+        await self.stop()
+        key = derive_key(PASSPHRASE, read_parameters(self.home))
+        wallet = await Wallet.open(self.home, key)
+        core = Core(self.home, read_config(self.home), wallet.identity, self.clock)
+        try:
+            yield core
+        finally:
+            core.close()
+            await wallet.close()
+        await self.start()
 
     async def answered(self, request_id: str) -> dict[str, Any]:
         """Return a question of ours once it is answered."""
@@ -96,11 +156,14 @@ class Live:
 
 @asynccontextmanager
 async def living(
-    tmp: Path, *names: str, clock: TestClock | None = None
+    tmp: Path,
+    *names: str,
+    clock: TestClock | None = None,
+    **settings: Any,
 ) -> AsyncIterator[list[Live]]:
-    """Run a node for each name on one clock."""
+    """Run a node for each name on one clock; `settings` are tables of `config.toml`."""
     shared = clock or TestClock()
-    nodes = [Live(tmp / name.lower(), name, shared) for name in names]
+    nodes = [Live(tmp / name.lower(), name, shared, **settings) for name in names]
     try:
         for node in nodes:
             await (await node.make()).start()

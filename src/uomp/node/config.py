@@ -9,8 +9,10 @@ from uomp.errors import Code, LocalError
 from uomp.node.home import Home, write_private
 
 DEFAULT_PORT = 9374  # UOMP section 14.1
+MAX_NAME = 200  # characters; peers show it to a person
 LOOPBACK = "127.0.0.1"
 
+_PORTS = range(1, 65536)
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
@@ -18,7 +20,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """`[node]`: the listener on this machine and how the owner shows presence."""
 
     port: Port = DEFAULT_PORT
-    name: str = ""
+    name: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
     presence: bool = True
     """Whether grants and owner reads need the passphrase again."""
 
@@ -28,11 +30,16 @@ class DidcommConfig(
 ):
     """`[didcomm]`: where peers send messages."""
 
-    endpoint: str = ""
+    endpoint: Annotated[str, msgspec.Meta(pattern=r"^(https?://\S+)?$")] = ""
     """The URL in our DID document; empty: the node's own port on this machine."""
-    listen: str = ""
+    listen: Annotated[str, msgspec.Meta(pattern=r"^(\S+:[0-9]{1,5})?$")] = ""
     """`HOST:PORT` of a second listener that serves nothing but messages."""
     max_message_bytes: Annotated[int, msgspec.Meta(ge=65536, le=64 << 20)] = 32 << 20
+
+    def __post_init__(self) -> None:
+        """Refuse a port that there is not."""
+        if self.listen and int(self.listen.rpartition(":")[2]) not in _PORTS:
+            raise ValueError("listen names no port from 1 to 65535")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,7 +62,7 @@ def read_config(home: Home) -> Config:
     """
     try:
         return msgspec.convert(tomllib.loads(home.config.read_text("utf-8")), Config)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as e:
+    except (OSError, ValueError) as e:  # ValueError: not TOML, not UTF-8, not valid
         message = f"{home.config} cannot be used: {e}"
         raise LocalError(Code.INVALID_REQUEST, message) from e
 
@@ -85,4 +92,5 @@ max_message_bytes = {config.didcomm.max_message_bytes}
 
 
 def _quoted(text: str) -> str:
-    return msgspec.json.encode(text).decode()  # a JSON string is a TOML basic string
+    made = msgspec.json.encode(text).decode()  # almost a TOML basic string
+    return made.replace("\x7f", "\\u007f")

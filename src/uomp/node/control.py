@@ -10,14 +10,14 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from uomp.errors import Code, LocalError, PeerError, UompError
 from uomp.node.engine import Engine
 from uomp.node.home import Home
-from uomp.node.operations import OPERATIONS, Operation
+from uomp.node.operations import OPERATIONS
 from uomp.node.passphrase import derive_key, read_parameters, same_key
 from uomp.packets import strict
 from uomp.transports.base import Inbound, Reply
@@ -31,6 +31,10 @@ UNLOCK_SECONDS: Final = 300.0
 WRONG_SECONDS: Final = 1.0
 
 AsyncOperation = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class _Unlock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    passphrase: str
 
 
 class Unlocks:
@@ -111,7 +115,7 @@ class Control:
         if not isinstance(values, dict):
             raise PeerError(Code.INVALID_REQUEST, "A command takes an object.")
         if name == "unlock":
-            passphrase = str(values.get("passphrase", ""))
+            passphrase = read_params(values, _Unlock).passphrase
             await self._unlocks.unlock(request.process, passphrase)
             return {"unlocked_seconds": int(UNLOCK_SECONDS)}
         if name in self._extra:
@@ -121,12 +125,21 @@ class Control:
             raise PeerError(Code.NOT_FOUND, "There is no such command.")
         if operation.unlock:
             self._unlocks.check(request.process)
-        return await self._engine.run(operation.run, _params(operation, values))
+        params = read_params(values, operation.params)
+        return await self._engine.run(operation.run, params)
 
 
-def _params(operation: Operation, values: dict[str, Any]) -> msgspec.Struct:
+Params = TypeVar("Params", bound=msgspec.Struct)
+
+
+def read_params(values: dict[str, Any], kind: type[Params]) -> Params:
+    """Read the parameters of a command.
+
+    Raises:
+        PeerError: `INVALID_REQUEST`, naming the parameter that is wrong or unknown.
+    """
     try:
-        return msgspec.convert(values, operation.params)
+        return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
         raise PeerError(
             Code.INVALID_REQUEST, f"The command is malformed: {error}"

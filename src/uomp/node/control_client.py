@@ -48,7 +48,12 @@ class ControlClient:
         return self._call(operation, values)
 
     def _call(self, operation: str, values: dict[str, Any]) -> Any:  # noqa: ANN401
-        status, body = self._exchange(operation, orjson.dumps(values))
+        try:
+            sent = orjson.dumps(values)
+        except TypeError as e:  # half of a surrogate pair, or a number too large
+            message = f"The command holds what cannot be sent: {e}."
+            raise LocalError(Code.INVALID_REQUEST, message) from e
+        status, body = self._exchange(operation, sent)
         answer = orjson.loads(body)
         if status == http.client.OK:
             return answer["result"]

@@ -74,6 +74,13 @@ class Deny(_Params, frozen=True):
     reason: str = ""
 
 
+class Ending(_Params, frozen=True):
+    """A session to end, and what the agent is told."""
+
+    session_id: str
+    reason: str = ""
+
+
 class Page(_Params, frozen=True):
     """A page of items."""
 

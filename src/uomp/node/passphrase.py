@@ -5,8 +5,10 @@ import hmac
 import os
 import sys
 from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from uomp.errors import Code, LocalError
 from uomp.node.clock import random_bytes
@@ -15,19 +17,19 @@ from uomp.node.home import Home, write_private
 MIN_LENGTH = 8  # characters; a floor against typing errors, not a policy
 SALT_BYTES = 16
 KEY_BYTES = 32
-# A damaged file must not stop the machine.
-MAX_MEMORY_KIB = 1 << 20
-MAX_ITERATIONS = 64
+# A damaged file must not stop the machine, and a changed one must not make it easy.
+MIN_MEMORY_KIB, MAX_MEMORY_KIB = 1 << 13, 1 << 20
+MAX_ITERATIONS, MAX_LANES = 64, 16
 
 
 class KdfParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the passphrase becomes a key: Argon2id, memory in KiB, salt in hex."""
 
-    salt: str
-    algorithm: str = "argon2id"
-    iterations: int = 3
-    lanes: int = 1
-    memory_kib: int = 65536
+    salt: Annotated[str, Meta(pattern=f"^[0-9a-f]{{{2 * SALT_BYTES}}}$")]
+    algorithm: Literal["argon2id"] = "argon2id"
+    iterations: Annotated[int, Meta(ge=1, le=MAX_ITERATIONS)] = 3
+    lanes: Annotated[int, Meta(ge=1, le=MAX_LANES)] = 1
+    memory_kib: Annotated[int, Meta(ge=MIN_MEMORY_KIB, le=MAX_MEMORY_KIB)] = 65536
 
 
 def new_parameters(home: Home) -> KdfParameters:
@@ -45,19 +47,11 @@ def read_parameters(home: Home) -> KdfParameters:
             would stop this machine.
     """
     try:
-        made = msgspec.json.decode(home.kdf.read_bytes(), type=KdfParameters)
-        bytes.fromhex(made.salt)
-    except (OSError, ValueError) as error:
+        return msgspec.json.decode(home.kdf.read_bytes(), type=KdfParameters)
+    except (OSError, ValueError) as error:  # ValueError: also not UTF-8, not JSON
         raise LocalError(
-            Code.INVALID_REQUEST, f"{home.kdf} is missing or damaged."
+            Code.INVALID_REQUEST, f"{home.kdf} is missing, damaged or not one of ours."
         ) from error
-    if (
-        made.algorithm != "argon2id"
-        or made.memory_kib > 1 << 20
-        or made.iterations > MAX_ITERATIONS
-    ):
-        raise LocalError(Code.INVALID_REQUEST, f"{home.kdf} is not one of ours.")
-    return made
 
 
 def derive_key(passphrase: str, parameters: KdfParameters) -> bytes:

@@ -2,8 +2,10 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,14 +13,16 @@ import msgspec
 import uomp
 from uomp.node.clock import Clock, SystemClock
 from uomp.node.config import LOOPBACK, Config, read_config
-from uomp.node.control import MAX_BODY, Control, Unlocks
+from uomp.node.control import MAX_BODY, Control, Unlocks, read_params
 from uomp.node.core import Core
 from uomp.node.engine import Engine
 from uomp.node.home import Home, HomeLock
+from uomp.node.operations import Ending, Nothing
 from uomp.node.passphrase import derive_key, read_parameters
 from uomp.node.sender import Sender
 from uomp.node.service import sessions
 from uomp.node.setup import new_did
+from uomp.node.stores.sessions import SessionRecord
 from uomp.node.wallet import Wallet
 from uomp.transports.base import Reply
 from uomp.transports.didcomm_http import (
@@ -29,7 +33,8 @@ from uomp.transports.didcomm_http import (
 )
 from uomp.transports.listener import Limits, Listener
 
-Say = Callable[[str], None]
+Tell = Callable[[dict[str, Any]], None]
+End = Callable[[Core, str, str], SessionRecord]
 
 
 class Node:
@@ -116,11 +121,13 @@ class Node:
         core.identity = wallet.identity
 
     def _process_operations(self, engine: Engine, sender: Sender) -> dict[str, Any]:
-        async def stop(_values: dict[str, Any]) -> dict[str, Any]:
+        async def stop(values: dict[str, Any]) -> dict[str, Any]:
+            read_params(values, Nothing)
             self._ended.set()
             return {"stopping": True}
 
-        async def status(_values: dict[str, Any]) -> dict[str, Any]:
+        async def status(values: dict[str, Any]) -> dict[str, Any]:
+            read_params(values, Nothing)
             return {
                 "running": True,
                 "version": uomp.__version__,
@@ -132,25 +139,18 @@ class Node:
                 **await engine.run(sessions.counts),
             }
 
-        async def revoke(values: dict[str, Any]) -> Any:  # noqa: ANN401
-            session_id = str(values.get("session_id", ""))
-            reason = str(values.get("reason", ""))
-            record = await engine.run(sessions.revoke, session_id, reason)
+        async def end(operation: End, values: dict[str, Any]) -> dict[str, Any]:
+            ending = read_params(values, Ending)
+            record = await engine.run(operation, ending.session_id, ending.reason)
             # Acknowledged only when no answer of this session is still being sent.
-            await sender.settle(session_id)
-            return sessions.describe(record)
-
-        async def close(values: dict[str, Any]) -> Any:  # noqa: ANN401
-            session_id = str(values.get("session_id", ""))
-            record = await engine.run(sessions.close, session_id, "")
-            await sender.settle(session_id)
+            await sender.settle(ending.session_id)
             return sessions.describe(record)
 
         return {
             "stop": stop,
             "status": status,
-            "sessions.revoke": revoke,
-            "sessions.close": close,
+            "sessions.revoke": partial(end, sessions.revoke),
+            "sessions.close": partial(end, sessions.close),
         }
 
     async def wait(self) -> None:
@@ -178,15 +178,16 @@ async def _end(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def run_node(home: Home, passphrase: str, port: int | None, say: Say) -> None:
-    """Run a node until it is told to end (`uomp serve`)."""
+async def run_node(home: Home, passphrase: str, port: int | None, tell: Tell) -> None:
+    """Run a node until it is told to end (`uomp serve`).
+
+    `tell` is called once, with the facts of the node that listens.
+    """
     node = Node(home, passphrase)
     await node.start(port)
     try:
-        say(f"The node listens on 127.0.0.1:{node.port}")
-        say(f"DID: {node.did}")
-        for notice in node.notices:
-            say(notice)
+        tell({"port": node.port, "did": node.did, "notices": node.notices})
+        sys.stdout.flush()  # it may be a file that somebody waits to read
         await node.wait()
     finally:
         await node.stop()

@@ -26,10 +26,7 @@ async def create_node(home: Home, config: Config, passphrase: str) -> str:
     """
     home.create()
     with HomeLock(home):
-        if home.exists():
-            raise LocalError(
-                Code.ALREADY_INITIALISED, f"There is a node in {home.root} already."
-            )
+        _refuse_a_node(home)
         home.wallet.unlink(missing_ok=True)
         key = derive_key(passphrase, new_parameters(home))
         wallet = await Wallet.create(home, key)
@@ -41,6 +38,22 @@ async def create_node(home: Home, config: Config, passphrase: str) -> str:
         write_operator_token(home)
         write_config(home, config)
     return record.long
+
+
+def _refuse_a_node(home: Home) -> None:
+    """Refuse to make a node where there is one, also one that lost its settings."""
+    if home.exists():
+        raise LocalError(
+            Code.ALREADY_INITIALISED, f"There is a node in {home.root} already."
+        )
+    # An attempt that was cut off has no stores yet; they are made by the first start.
+    if any(path.exists() for path in (home.memory, home.ledger, home.audit)):
+        raise LocalError(
+            Code.ALREADY_INITIALISED,
+            f"There is a node in {home.root} that has lost {home.config.name} or "
+            f"{home.wallet.name}. Put the file back; an empty {home.config.name} of "
+            "mode 600 will do.",
+        )
 
 
 def new_did(keys: Keys, endpoint: str) -> DidRecord:

@@ -5,12 +5,31 @@ from typing import Any, Final
 
 import msgspec
 
-from uomp.packets import canonical
-from uomp.packets.header import Attachments, convert, read_header
+from uomp.errors import Code, VerificationError
+from uomp.packets import canonical, strict
+from uomp.packets.encodings import GZIP, SEALED, compress
+from uomp.packets.envelope import check_envelope
+from uomp.packets.header import (
+    Header,
+    check_must_understand,
+    check_version,
+    read_attachments,
+    read_header,
+    violation,
+)
 from uomp.packets.items import MemoryItem
 from uomp.packets.multibase import b64_encode
-from uomp.packets.payloads import CHECKERS, check_payload, items_payload, items_root
+from uomp.packets.payloads import (
+    CHECKERS,
+    check_kind,
+    check_payload,
+    encode_payload,
+    items_payload,
+)
 from uomp.packets.signing import ED25519, Signer
+
+MAX_PACKET_BYTES: Final = strict.MAX_BYTES
+_MAX_SIGNATURE_BYTES: Final = 16 << 10  # its key id may hold a long-form DID
 
 # What a signature covers, in this order; the last two whenever they are there (A-91).
 ALWAYS_SIGNED: Final = ("header", "integrity_hash")
@@ -21,7 +40,9 @@ class PacketDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A packet before it is signed.
 
     `header` is JSON without `items_root`. Either `payload` is given, or `items` with
-    `items_seed` (32 fresh random bytes).
+    `items_seed` (32 fresh random bytes). For a `payload_encoding` of
+    `base64_encoded_gzip` the payload is given in clear and compressed here; for
+    `x25519_aes256gcm` it is the sealed envelope.
     """
 
     header: Mapping[str, Any]
@@ -46,37 +67,77 @@ def build_packet(draft: PacketDraft, signer: Signer) -> dict[str, Any]:
     """Make and sign a packet.
 
     Raises:
-        VerificationError: `SCHEMA_VIOLATION`, if it would not verify.
+        VerificationError: with the code of the check that it would fail.
         CanonicalError: if it holds what JCS cannot write.
     """
     header = dict(draft.header)
     payload = draft.payload
     if draft.items is not None:
         payload = items_payload(draft.items, draft.items_seed)
-        header["items_root"] = items_root(payload)
-    typed = read_header(header)
-    plain = typed.payload_encoding == "raw_json"
-    if plain and typed.memory_type in CHECKERS and not is_nested(payload):
-        check_payload(typed.memory_type, payload)
+    of_items = draft.items is not None or str(header.get("memory_type")) in CHECKERS
+    written, root = encode_payload(payload, made_of_items=of_items)
+    if root is not None:
+        header["items_root"] = root
+    typed = _check_header(header)
+    if typed.payload_encoding == SEALED:
+        _check_sealed(draft)
+    else:
+        _check_payload(typed, payload)
+    if typed.payload_encoding == GZIP:
+        payload = compress(payload)
+        written = canonical.encode(payload)
     packet: dict[str, Any] = {
         "header": header,
         "payload": payload,
-        "integrity_hash": canonical.digest(payload),
+        "integrity_hash": canonical.sha256(written),
+        **_extras(draft),
     }
-    if draft.attachments is not None:
-        convert(draft.attachments, Attachments, "attachments")
-        packet["attachments"] = [dict(one) for one in draft.attachments]
-    if draft.fallback_text is not None:
-        packet["fallback_text_representation"] = draft.fallback_text
+    signed = signing_input(packet)
     packet["signature"] = {
         "algorithm": ED25519,
         "public_key_id": signer.key_id,
-        "signature_value": b64_encode(signer.sign(signing_input(packet))),
+        "signature_value": b64_encode(signer.sign(signed)),
         "signed_data": signed_names(packet),
     }
+    if len(signed) + len(written) > MAX_PACKET_BYTES - _MAX_SIGNATURE_BYTES:
+        raise VerificationError(Code.PACKET_TOO_LARGE, "The packet is too large.")
     return packet
+
+
+def _check_header(header: dict[str, Any]) -> Header:
+    typed = read_header(header)
+    check_version(typed.protocol_version)
+    check_must_understand(typed)
+    check_kind(typed)
+    return typed
+
+
+def _check_payload(header: Header, payload: object) -> None:
+    if not is_nested(payload) and header.memory_type in CHECKERS:
+        made_of_items = check_payload(header.memory_type, payload) is not None
+        if made_of_items != (header.items_root is not None):
+            raise violation("a root and items come together")
+
+
+def _check_sealed(draft: PacketDraft) -> None:
+    check_envelope(draft.payload)
+    if draft.fallback_text is not None:  # its place is in the envelope (A-97)
+        raise violation("a sealed payload has its text in clear beside it")
+
+
+def _extras(draft: PacketDraft) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if draft.attachments is not None:
+        made["attachments"] = [dict(one) for one in draft.attachments]
+        read_attachments(made["attachments"])
+    if draft.fallback_text is not None:
+        made["fallback_text_representation"] = draft.fallback_text
+    return made
 
 
 def is_nested(payload: object) -> bool:
     """Say whether a payload holds another packet, handed on unaltered."""
-    return isinstance(payload, dict) and set(payload) == {"packet"}
+    if not isinstance(payload, dict) or set(payload) != {"packet"}:
+        return False
+    inner = payload["packet"]
+    return isinstance(inner, dict) and {"header", "signature"} <= set(inner)

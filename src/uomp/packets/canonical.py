@@ -15,6 +15,7 @@ is done in C and no depth can exhaust the stack.
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite
@@ -144,19 +145,31 @@ def encode_surveyed(value: object, found: Survey) -> bytes:
     Raises:
         CanonicalError: as `encode` does.
     """
+    return encode_each([value], found)[0]
+
+
+def encode_each(values: Sequence[object], found: Survey) -> list[bytes]:
+    """Return the canonical bytes of each value, given one survey over all of them.
+
+    Raises:
+        CanonicalError: as `encode` does.
+    """
     if found.largest_integer > MAX_SAFE_INTEGER:
         raise CanonicalError("An integer is beyond 2^53-1; write it as text.")
     if not all(map(isfinite, found.floats)):
         raise CanonicalError("JSON has no NaN and no infinity.")
     try:
-        rewritten = _rewrite(value) if _floats_differ(found.floats) else value
-        made = orjson.dumps(rewritten, option=_OPTIONS)
-        return rfc8785.dumps(value) if _order_differs(found.keys) else made  # type: ignore[arg-type]
+        differ = _floats_differ(found.floats)
+        rewritten = map(_rewrite_member, values) if differ else values
+        made = [orjson.dumps(value, option=_OPTIONS) for value in rewritten]
+        if _order_differs(found.keys):
+            return [rfc8785.dumps(value) for value in values]  # type: ignore[arg-type]
     except (TypeError, rfc8785.CanonicalizationError) as error:
         message = "A text holds half of a surrogate pair, or a key is not text."
         raise CanonicalError(message) from error
     except RecursionError as error:
         raise CanonicalError("There is no stack left for the nesting.") from error
+    return made
 
 
 def format_float(number: float) -> str:
@@ -244,3 +257,7 @@ def _rewrite(value: Any) -> Any:  # noqa: ANN401
     return [
         _rewrite(member) if type(member) in _REWRITTEN else member for member in value
     ]
+
+
+def _rewrite_member(value: Any) -> Any:  # noqa: ANN401
+    return _rewrite(value) if type(value) in _REWRITTEN else value

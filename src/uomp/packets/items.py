@@ -76,5 +76,7 @@ def _check_text(text: str, limit: int, what: str) -> None:
         raise LocalError(Code.INVALID_REQUEST, message) from error
     if size > limit:
         raise LocalError(Code.INVALID_REQUEST, f"{what} is over {limit} bytes.")
-    if any(unicodedata.category(char) in {"Cc", "Cs"} for char in text):
+    if not text.isprintable() and any(
+        unicodedata.category(char) in {"Cc", "Cs"} for char in text
+    ):
         raise LocalError(Code.INVALID_REQUEST, f"{what} holds a control character.")

@@ -8,19 +8,40 @@ later without the others (`parts`).
 
 import hashlib
 import hmac
-import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
 
 from uomp.errors import Code, LocalError, VerificationError
-from uomp.packets import canonical, merkle
-from uomp.packets.header import convert, violation
+from uomp.packets import canonical, merkle, strict
+from uomp.packets.encodings import ENCODINGS
+from uomp.packets.header import Header, convert, violation
 from uomp.packets.items import MemoryItem, check_key, check_tags
 from uomp.packets.multibase import EncodingError, b64_decode, b64_encode
+from uomp.packets.text import render_payload
 from uomp.packets.times import parse_time
 
+__all__ = [
+    "CHECKERS",
+    "KNOWN_TYPES",
+    "check_items",
+    "check_items_root",
+    "check_kind",
+    "check_payload",
+    "encode_payload",
+    "item_leaf",
+    "item_leaves",
+    "items_payload",
+    "items_root",
+    "read_seed",
+    "render_payload",
+    "salt_of",
+]
+
 SEED_BYTES: Final = 32
-MAX_RENDERED: Final = 200_000  # characters of a text rendering
+_MADE_OF_ITEMS: Final = {"items", "items_seed"}
 
 # Every name of A-89. Those without a checker below are kept as opaque for now.
 KNOWN_TYPES: Final = (
@@ -33,6 +54,18 @@ KNOWN_TYPES: Final = (
     "tool_call_sequence",
 )
 CUSTOM: Final = "custom/"
+
+
+def check_kind(header: Header) -> None:
+    """Refuse an unknown encoding, and a type of one's own with no schema to its name.
+
+    Raises:
+        VerificationError: `SCHEMA_VIOLATION`.
+    """
+    if header.payload_encoding not in ENCODINGS:
+        raise violation("the payload's encoding is not known")
+    if header.memory_type.startswith(CUSTOM) and not header.schema_uri:
+        raise violation("a custom type has no schema_uri")
 
 
 def check_payload(memory_type: str, payload: object) -> tuple[MemoryItem, ...] | None:
@@ -50,9 +83,7 @@ def check_payload(memory_type: str, payload: object) -> tuple[MemoryItem, ...] |
         if memory_type == "basic_plain_text":
             raise violation("a basic_plain_text has no items")
         items = _read_items(payload)
-        if memory_type == "conversation_history":
-            for item in items:
-                _check_conversation(item.value)
+        check_items(memory_type, items)
         return items
     check(payload)
     return None
@@ -63,22 +94,28 @@ def _check_text(payload: dict[str, Any]) -> None:
         raise violation("a basic_plain_text is an object with a text")
 
 
+class _Message(msgspec.Struct):
+    """A message; other members than these are kept as they are."""
+
+    role: Annotated[str, Meta(min_length=1)]
+    content: str | list[Any] | None
+    id: str | None = None
+    at: str | None = None
+    name: str | None = None
+    parent: str | None = None
+
+
+class _Conversation(msgspec.Struct):
+    messages: list[_Message]
+
+
 def _check_conversation(payload: object) -> None:
-    messages = payload.get("messages") if isinstance(payload, dict) else None
-    if not isinstance(messages, list):
-        raise violation("a conversation has no messages")
-    for message in messages:
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise violation("a message has no role")
-        if "content" not in message:
-            raise violation("a message has no content")
-        if not isinstance(message["content"], str | list | dict | None):
-            raise violation("the content of a message is neither text nor parts")
+    convert(payload, _Conversation, "a conversation")
 
 
 def _check_snippet(payload: dict[str, Any]) -> None:
     if not isinstance(payload.get("text"), str):
-        raise violation("a knowledge_snippet has no text")
+        raise violation("a knowledge_snippet has neither text nor items")
     for name in ("citations", "assumptions"):
         if not isinstance(payload.get(name, []), list):
             raise violation(f"{name} is not a list")
@@ -98,17 +135,22 @@ def _read_items(payload: dict[str, Any]) -> tuple[MemoryItem, ...]:
         payload.get("items"), tuple[MemoryItem, ...], "payload.items"
     )
     read_seed(payload)
-    for item in items:
-        check_item(item)
     return items
 
 
-def check_item(item: MemoryItem) -> None:
-    """Refuse an item that could not be stored as it is.
+def check_items(memory_type: str, items: Sequence[MemoryItem]) -> None:
+    """Refuse items that could not be stored as they are, or are of another type.
 
     Raises:
         VerificationError: `SCHEMA_VIOLATION`.
     """
+    for item in items:
+        _check_item(item)
+        if memory_type == "conversation_history":
+            _check_conversation(item.value)
+
+
+def _check_item(item: MemoryItem) -> None:
     try:
         check_key(item.key)
         check_tags(item.tags)
@@ -153,17 +195,53 @@ def item_leaf(item: object, salt: bytes) -> bytes:
 
 
 def item_leaves(payload: dict[str, Any]) -> list[bytes]:
-    """Return the leaf hashes of a payload made of items."""
-    seed = read_seed(payload)
+    """Return the leaf hashes of a payload made of items, written once each."""
+    items = payload["items"]
+    written = canonical.encode_each(items, canonical.survey(items))
+    return _leaves(written, read_seed(payload))
+
+
+def _leaves(written: Sequence[bytes], seed: bytes) -> list[bytes]:
     return [
-        item_leaf(item, salt_of(seed, index))
-        for index, item in enumerate(payload["items"])
+        merkle.leaf_hash(salt_of(seed, index) + item)
+        for index, item in enumerate(written)
     ]
 
 
 def items_root(payload: dict[str, Any]) -> str:
     """Return `sha256:` and the root over the items."""
-    return f"sha256:{merkle.root(item_leaves(payload)).hex()}"
+    return _root(item_leaves(payload))
+
+
+def _root(leaves: Sequence[bytes]) -> str:
+    return f"sha256:{merkle.root(leaves).hex()}"
+
+
+def encode_payload(payload: object, *, made_of_items: bool) -> tuple[bytes, str | None]:
+    """Return the canonical bytes of a payload, and its root if it is made of items.
+
+    `made_of_items` says whether `items` and `items_seed` mean that.
+
+    Raises:
+        CanonicalError: for what JCS cannot write.
+        VerificationError: `SCHEMA_VIOLATION` for what no reader of packets would take.
+    """
+    found = canonical.survey(payload)
+    if found.depth >= strict.MAX_DEPTH:
+        raise violation(f"it is nested deeper than {strict.MAX_DEPTH}")
+    if found.largest_magnitude() > canonical.MAX_SAFE_INTEGER:
+        raise violation("a number is beyond 2^53-1; such a number goes as text")
+    if not (
+        made_of_items and isinstance(payload, dict) and set(payload) == _MADE_OF_ITEMS
+    ):
+        return canonical.encode_surveyed(payload, found), None
+    if not isinstance(payload["items"], list):
+        raise violation("the items are not a list")
+    written = canonical.encode_each(payload["items"], found)
+    seed = read_seed(payload)
+    before, after = b'{"items":[', b'],"items_seed":"' + b64_encode(seed).encode()
+    made = before + b",".join(written) + after + b'"}'
+    return made, _root(_leaves(written, seed))
 
 
 def check_items_root(payload: object, stated: str | None) -> None:
@@ -179,45 +257,3 @@ def check_items_root(payload: object, stated: str | None) -> None:
         raise VerificationError(
             Code.ITEMS_ROOT_MISMATCH, "The items are not those of the header's root."
         )
-
-
-def render_payload(payload: object, fallback: str | None = None) -> str:
-    """Return a payload as plain text for a person, with no control characters."""
-    if isinstance(payload, dict):
-        text = "\n\n".join(_lines(payload))
-    else:
-        text = ""
-    shown = text or fallback or "(nothing that can be shown as text)"
-    return clean(shown[:MAX_RENDERED])
-
-
-def _lines(payload: dict[str, Any]) -> list[str]:
-    if isinstance(payload.get("text"), str):
-        return [payload["text"]]
-    if isinstance(payload.get("messages"), list):
-        title = payload.get("title")
-        head = [f"# {title}"] if isinstance(title, str) else []
-        return head + [_message(one) for one in payload["messages"]]
-    found: list[str] = []
-    for item in payload.get("items", ()):
-        value = item.get("value") if isinstance(item, dict) else None
-        body = "\n".join(_lines(value)) if isinstance(value, dict) else str(value)
-        found.append(f"[{item.get('key')}]\n{body}")
-    return found
-
-
-def _message(message: object) -> str:
-    if not isinstance(message, dict):
-        return ""
-    content = message.get("content")
-    if isinstance(content, list):
-        content = " ".join(part if isinstance(part, str) else "[…]" for part in content)
-    return f"{message.get('role')}: {content}"
-
-
-def clean(text: str) -> str:
-    """Take out what could command a terminal or turn the writing direction."""
-    return "".join(
-        char if char in "\n\t" or unicodedata.category(char)[0] != "C" else "\ufffd"
-        for char in text
-    )

@@ -1,4 +1,4 @@
-"""What a person is shown of a verification: every step, the verdict, the plain facts."""
+"""What a person is shown of a verification: each step, the verdict, plain facts."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,17 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
-from uomp.errors import VerificationError
+from uomp.errors import Code, VerificationError
 from uomp.packets import canonical
 from uomp.packets.build import signing_input
+from uomp.packets.issuers import KeyResolver, SameDid, equal_dids
+from uomp.packets.steps import STEPS, Work, run_step
+from uomp.packets.text import clean
 from uomp.packets.times import parse_time
-from uomp.packets.verify import (
-    STEPS,
-    KeyResolver,
-    SameDid,
-    Work,
-    run_step,
-)
 
 OK: Final = "OK"
 
@@ -33,14 +29,16 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A verification as data. `verdict` is `OK` or the code of the failed step.
 
-    `reported` holds what is told and enforced only on receipt: audience, expiry,
-    resharing, place in the chain (design of the packet, docs/packets.md).
+    `packet_id` and `memory_type` are what the packet says, verified or not. `reported`
+    holds what is told here and enforced only on receipt: audience, expiry, resharing,
+    place in the chain.
     """
 
     verdict: str
     steps: tuple[Step, ...]
     packet_id: str | None
     packet_hash: str | None
+    signed_hash: str | None
     memory_type: str | None
     signer: str | None
     key_id: str | None
@@ -55,10 +53,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(
-    data: bytes, keys: KeyResolver, *, now: datetime, same_did: SameDid
+    data: bytes,
+    keys: KeyResolver,
+    *,
+    now: datetime,
+    same_did: SameDid = equal_dids,
+    seen_at: datetime | None = None,
 ) -> Report:
-    """Run the steps until one fails, and say how each went. Never raises."""
-    work = Work(data, keys, now, same_did)
+    """Run the steps until one fails, and say how each went. Never raises.
+
+    The arguments are those of `verify_packet`. Whatever else than a refusal breaks a
+    step, such as a fault of `keys`, is told as `INTERNAL_ERROR`.
+    """
+    work = Work(data, keys, now, same_did, seen_at)
     steps: list[Step] = []
     verdict = OK
     for number, (name, _) in enumerate(STEPS, start=1):
@@ -70,6 +77,9 @@ def explain(
                 ok = True
             except VerificationError as error:
                 ok, detail, verdict = False, str(error), error.code.value
+            except Exception:  # noqa: BLE001 - the report is what tells it
+                ok, detail = False, "The step could not be carried out."
+                verdict = Code.INTERNAL_ERROR.value
         steps.append(Step(number=number, name=name, ok=ok, detail=detail))
     return _report(work, verdict, steps)
 
@@ -82,6 +92,7 @@ def _report(work: Work, verdict: str, steps: list[Step]) -> Report:
         steps=tuple(steps),
         packet_id=header.packet_id if header else None,
         packet_hash=canonical.sha256(work.canonical) if work.canonical else None,
+        signed_hash=canonical.sha256(work.signed) if signed else None,
         memory_type=header.memory_type if header else None,
         # Nobody is named as the signer unless the signature was verified.
         signer=work.key.did if signed else None,
@@ -99,11 +110,11 @@ def _reported(work: Work) -> dict[str, Any]:
         "audience": list(header.audiences()),
         "expires_at": expires,
         "expired": expires is not None and work.now >= parse_time(expires),
-        "reshare": msgspec.to_builtins(header.reshare),
+        "reshare": work.value["header"].get("reshare", "none"),
         "sequence": header.sequence,
         "previous": header.previous,
-        "source_chain": msgspec.to_builtins(header.source_chain),
-        "intent": header.intent,
+        "source_chain": list(msgspec.to_builtins(header.source_chain)),
+        "intent": header.intent and clean(header.intent),
         "stale_key": work.key.stale,
         "sealed": work.sealed,
     }

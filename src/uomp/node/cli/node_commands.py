@@ -102,6 +102,7 @@ def serve(
     port: Annotated[
         int | None, typer.Option(help="Another port on 127.0.0.1.", min=1, max=65535)
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Run the node until it is stopped."""
     from uomp.node.serve import run_node  # noqa: PLC0415
@@ -111,11 +112,21 @@ def serve(
     passphrase = find_passphrase(key_file)
     if passphrase is None:
         passphrase = ask_passphrase()
-    asyncio.run(run_node(place, passphrase, port, _say_now))
+    asyncio.run(
+        run_node(
+            place,
+            passphrase,
+            port,
+            lambda facts: emit(facts, as_json=as_json, human=_print_running),
+        )
+    )
 
 
-def _say_now(line: str) -> None:
-    typer.echo(line)
+def _print_running(facts: dict[str, Any]) -> None:
+    typer.echo(f"The node listens on 127.0.0.1:{facts['port']}")
+    typer.echo(f"DID: {facts['did']}")
+    for notice in facts["notices"]:
+        typer.echo(notice)
 
 
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:

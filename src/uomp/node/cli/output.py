@@ -22,9 +22,7 @@ HomeOption = Annotated[
     Path | None,
     typer.Option("--home", metavar="DIR", help="The node's folder ($UOMP_HOME)."),
 ]
-JsonOption = Annotated[
-    bool, typer.Option(JSON_FLAG, help="Print JSON, for programs.", is_flag=True)
-]
+JsonOption = Annotated[bool, typer.Option(JSON_FLAG, help="Print JSON, for programs.")]
 KeyFileOption = Annotated[
     Path | None,
     typer.Option(

@@ -49,6 +49,13 @@ def _deliver(data: bytes, output: Path | None) -> None:
     write_private(output, data)
 
 
+def _tell_written(output: Path | None, name: str, *, as_json: bool) -> None:
+    """Say where a result was written; one that was printed speaks for itself."""
+    if output is not None:
+        made = {"file": str(output), "hash": name}
+        emit(made, as_json=as_json, human=lambda _: say(f"{output}: {name}"))
+
+
 @packet_app.command("make")
 def packet_make(
     key: Annotated[
@@ -70,8 +77,9 @@ def packet_make(
     ] = None,
     output: Output = None,
     home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Make and sign a packet."""
+    """Make and sign a packet; it is printed unless --output is given."""
     shared: str | list[str] = reshare or "none"
     if shared in (["none"], ["any"]):
         shared = shared[0]
@@ -86,6 +94,7 @@ def packet_make(
         reshare=shared,
     )
     _deliver(orjson.dumps(made["packet"]) + b"\n", output)
+    _tell_written(output, made["packet_hash"], as_json=as_json)
 
 
 @packet_app.command("verify")
@@ -95,6 +104,7 @@ def packet_verify(
         Path | None,
         typer.Option(help="The signer's DID document, where its DID does not hold it."),
     ] = None,
+    home: HomeOption = None,  # noqa: ARG001 - every command takes it
     as_json: JsonOption = False,
 ) -> None:
     """Check a packet by the numbered steps; exit 1 if any fails."""
@@ -116,7 +126,11 @@ def _print_verified(found: dict[str, Any]) -> None:
 
 
 @packet_app.command("show")
-def packet_show(file: File, as_json: JsonOption = False) -> None:
+def packet_show(
+    file: File,
+    home: HomeOption = None,  # noqa: ARG001 - every command takes it
+    as_json: JsonOption = False,
+) -> None:
     """Show what a packet says, verified or not."""
     from uomp.node.offline import show_file  # noqa: PLC0415
 
@@ -137,6 +151,7 @@ def packet_canonical(
     part: Annotated[
         str, typer.Option(help="signing-input, payload or whole.")
     ] = "signing-input",
+    home: HomeOption = None,  # noqa: ARG001 - every command takes it
     as_json: JsonOption = False,
 ) -> None:
     """Print the canonical bytes that are signed or hashed, and their SHA-256."""
@@ -161,11 +176,13 @@ def packet_seal(
     ] = "application/uomp-packet+json",
     output: Output = None,
     home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Encrypt a file so that only one DID's owner can open it, and sign it outside."""
     data = base64.b64encode(_read(file)).decode()
     made = call(home, "packet.seal", data=data, to=to, format=media_type)
     _deliver(orjson.dumps(made["envelope"]) + b"\n", output)
+    _tell_written(output, made["envelope"]["hash"], as_json=as_json)
 
 
 @packet_app.command("open")

@@ -59,7 +59,6 @@ def ask(core: Core, question: Question) -> str:
         purpose=question.purpose,
         nonce=new_id("req"),
     )
-    parse_body(body_json(body), AuthorizeRequest)  # our own limits hold for us too
     with core.ledger.transaction():
         core.peers.see(to, core.now_text())
         draft = Draft(
@@ -182,8 +181,16 @@ def _held(body: AuthorizeResponse, message: Incoming, now: str) -> Held:
 
 
 def on_session_revoked(core: Core, message: Incoming) -> None:
-    """Mark a session as over that its issuer has ended."""
+    """Mark a session as over that its issuer has ended.
+
+    Where the grant itself never came, the request is answered by this.
+    """
     body = parse_body(message.body, SessionRevoked)
+    if message.thid is not None:
+        answer = {"code": Code.SESSION_REVOKED, "comment": body.reason}
+        core.asked.answer(
+            message.thid, message.peer, "refused", answer, core.now_text()
+        )
     if not core.held.end(body.session_id, message.peer, "revoked"):
         return  # not ours, or of another issuer: nothing to say
     core.log(

@@ -13,8 +13,9 @@ from uomp.node.service.outgoing import Draft, queue
 from uomp.node.stores.audit import Entry
 from uomp.node.stores.inbox import Received
 from uomp.packets import canonical
+from uomp.packets.nesting import check_reshare
 from uomp.packets.receipts import build_receipt, verify_receipt
-from uomp.packets.rules import Arrival, check_arrival
+from uomp.packets.rules import Arrival, check_arrival, check_expiry
 from uomp.packets.verify import VerifiedPacket
 from uomp.protocol.did.resolve import same_did, short_form
 from uomp.protocol.messages import types
@@ -50,16 +51,19 @@ def on_delivery(core: Core, message: Incoming) -> None:
     try:
         received = take(core, data, origin)
     except VerificationError as error:
-        _log_failure(core, message, body, error)
+        event = msgspec.structs.replace(
+            _failure(error, message.peer, body.hash),
+            session_id=body.session_id or "none",
+            detail={"packet_id": body.payload_id},
+        )
+        core.log(event)
         _receipt(core, message, body, data, error=error)
         _answer(core, message, "refused", {"code": error.code, "comment": str(error)})
         return
-    _receipt(core, message, body, data, status=_STATUS[received.status])
+    status = "stored_opaque" if received.status == "opaque" else "accepted"
+    _receipt(core, message, body, data, status=status)
     answer = {"packet_hash": received.packet_hash, "packet_id": received.packet_id}
     _answer(core, message, "delivered", answer)
-
-
-_STATUS = {"pending": "accepted", "opaque": "stored_opaque"}
 
 
 def _require_invitation(core: Core, message: Incoming, body: PayloadReady) -> None:
@@ -97,14 +101,16 @@ def take(core: Core, data: bytes, origin: Origin) -> Received:
     """
     packets = check_packet(core, data)
     outer, innermost = packets[0], packets[-1]
-    known = core.inbox.find(outer.hash)
+    known = core.inbox.find(outer.signed_hash)
     if known is not None:
-        if known.message_id == origin.message_id:
+        if (known.message_id, known.sender) == (origin.message_id, origin.sender):
             _advance(core, outer)
             return known
         raise VerificationError(
             Code.REPLAY_DETECTED, "This packet is in the inbox already.", step="replay"
         )
+    if origin.sender not in (BY_FILE, short_form(outer.signer_did)):
+        check_reshare(outer, origin.sender, (core.did,), same_did)
     issuer = short_form(outer.signer_did)
     warnings = check_arrival(
         outer,
@@ -115,8 +121,11 @@ def take(core: Core, data: bytes, origin: Origin) -> Received:
         ),
         same_did=same_did,
     )
+    for inner in packets[1:]:
+        check_expiry(inner, core.now())
     received = Received(
         packet_hash=outer.hash,
+        signed_hash=outer.signed_hash,
         packet_id=outer.header.packet_id,
         message_id=origin.message_id,
         sender=origin.sender,
@@ -164,17 +173,25 @@ def add_file(core: Core, text: str) -> dict[str, Any]:
         VerificationError: with the code of the first check that failed.
     """
     data = text.encode()
-    origin = Origin(message_id=canonical.sha256(data), sender=BY_FILE)
-    with core.ledger.transaction():
-        packets = check_packet(core, data)
-        if core.inbox.find(packets[0].hash) is not None:
-            raise VerificationError(
-                Code.REPLAY_DETECTED,
-                "This packet is in the inbox already.",
-                step="replay",
-            )
-        received = take(core, data, origin)
+    packet_hash = canonical.sha256(data)
+    origin = Origin(message_id=packet_hash, sender=BY_FILE)
+    try:
+        with core.ledger.transaction():
+            received = _take_file(core, data, origin)
+    except VerificationError as error:
+        with core.ledger.transaction():
+            core.log(_failure(error, BY_FILE, packet_hash))
+        raise
     return {"packet_id": received.packet_id, "packet_hash": received.packet_hash}
+
+
+def _take_file(core: Core, data: bytes, origin: Origin) -> Received:
+    packets = check_packet(core, data)
+    if core.inbox.find(packets[0].signed_hash) is not None:
+        raise VerificationError(
+            Code.REPLAY_DETECTED, "This packet is in the inbox already.", step="replay"
+        )
+    return take(core, data, origin)
 
 
 def _receipt(
@@ -213,19 +230,14 @@ def _answer(core: Core, message: Incoming, status: str, answer: dict[str, Any]) 
         core.asked.answer(message.thid, message.peer, status, answer, core.now_text())
 
 
-def _log_failure(
-    core: Core, message: Incoming, body: PayloadReady, error: VerificationError
-) -> None:
-    core.log(
-        Entry(
-            action="security_event",
-            allowed=False,
-            reason=f"{error.code} at {error.step or 'verification'}: {error}"[:500],
-            session_id=body.session_id or "none",
-            peer=message.peer,
-            packet_hash=body.hash[:80],
-            detail={"packet_id": body.payload_id[:200]},
-        )
+def _failure(error: VerificationError, peer: str, packet_hash: str) -> Entry:
+    """Return the security event of a packet that did not verify (PAM-4.1-7)."""
+    return Entry(
+        action="security_event",
+        allowed=False,
+        reason=f"{error.code} at {error.step or 'verification'}: {error}"[:500],
+        peer=peer,
+        packet_hash=packet_hash,
     )
 
 

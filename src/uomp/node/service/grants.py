@@ -1,7 +1,7 @@
 """From a request to a session: what would be exposed, and the grant itself."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -42,7 +42,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     deny_keys: tuple[str, ...] = ()
     deny_tags: tuple[str, ...] = ()
     minutes: int | None = None
-    max_reads: int | None = None
+    max_reads: Annotated[int, msgspec.Meta(ge=1)] | None = None
     reshare: str | tuple[str, ...] = "none"
     widen: bool = False
     packet: bool = True
@@ -109,7 +109,7 @@ def narrow(core: Core, requested: Scopes, selection: Selection) -> Scopes:
             + ", ".join(more)
             + ". Give --widen if you mean it.",
         )
-    return Scopes(read=read, write=requested.write if selection.widen else Scope())
+    return Scopes(read=read)  # agents cannot write yet, whatever they ask (UOMP-11.3-2)
 
 
 def _union(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ def grant(core: Core, request: Request, selection: Selection) -> SessionRecord:
     minutes = _minutes(body, selection)
     granted = narrow(core, requested, selection)
     record = _record(core, request, body, minutes=minutes)
-    claims = _claims(core, record, granted)
+    claims = _claims(core, record, granted, selection.max_reads)
     token = issue(claims, core.token_signer())
     core.sessions.add(
         msgspec.structs.replace(
@@ -165,7 +165,8 @@ def grant(core: Core, request: Request, selection: Selection) -> SessionRecord:
 
 
 def _minutes(body: AuthorizeRequest, selection: Selection) -> int:
-    minutes = selection.minutes or body.duration_minutes
+    wanted = selection.minutes
+    minutes = body.duration_minutes if wanted is None else wanted
     if not MIN_MINUTES <= minutes <= MAX_MINUTES:
         raise LocalError(
             Code.INVALID_REQUEST, f"A session lasts 1 to {MAX_MINUTES} minutes."
@@ -198,7 +199,9 @@ def _record(
     )
 
 
-def _claims(core: Core, record: SessionRecord, granted: Scopes) -> Claims:
+def _claims(
+    core: Core, record: SessionRecord, granted: Scopes, max_reads: int | None
+) -> Claims:
     issued = core.now().replace(microsecond=0)
     return Claims(
         version=VERSION,
@@ -213,6 +216,7 @@ def _claims(core: Core, record: SessionRecord, granted: Scopes) -> Claims:
         expires_at=record.expires_at,
         epoch=record.epoch,
         scopes=granted.to_json(),
+        limits=None if max_reads is None else {"max_read_queries": max_reads},
         profile="remote",
         audience=core.did,
         aud=core.did,

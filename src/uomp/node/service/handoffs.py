@@ -210,6 +210,7 @@ def _hand_on(core: Core, sending: Sending, to: str) -> Outbound:
     header = {
         **base_header(core, to, sending.intent),
         "memory_type": outer.header.memory_type,
+        "reshare": resharing(core, sending.reshare),
     }
     draft = hand_on(outer, header, receiver=to, same_did=same_did)
     return Outbound(
@@ -231,7 +232,7 @@ def send_out(core: Core, outbound: Outbound) -> dict[str, Any]:
         LocalError: `PACKET_TOO_LARGE`.
     """
     data = canonical.encode(outbound.packet)
-    most = core.config.didcomm.max_message_bytes // 2  # base64 twice adds 78 %
+    most = largest(core)
     if len(data) > most:
         raise LocalError(
             Code.PACKET_TOO_LARGE, f"The packet has {len(data)} bytes; {most} fit."
@@ -267,6 +268,11 @@ def send_out(core: Core, outbound: Outbound) -> dict[str, Any]:
         )
     )
     return _describe(handoff)
+
+
+def largest(core: Core) -> int:
+    """Return how many bytes a packet may have, so that its message can be taken."""
+    return core.config.didcomm.max_message_bytes // 2  # base64 twice adds 78 %
 
 
 def _message(outbound: Outbound, data: bytes, packet_hash: str) -> Draft:

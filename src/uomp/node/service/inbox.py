@@ -4,6 +4,8 @@ Receiving is not writing: nothing of a packet is memory before the owner accepts
 (DER-9). Accepted items are `source: "agent"` and never of high sensitivity (DER-10).
 """
 
+from collections.abc import Collection
+from itertools import chain, count
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +15,8 @@ from uomp.node.core import Core
 from uomp.node.service.checking import check_packet
 from uomp.node.stores.audit import Entry
 from uomp.node.stores.inbox import Lineage, Received
-from uomp.packets.items import MemoryItem
+from uomp.node.stores.memory import same_value
+from uomp.packets.items import MAX_KEY_BYTES, MemoryItem, check_key
 from uomp.packets.payloads import render_payload
 from uomp.packets.verify import VerifiedPacket
 
@@ -90,10 +93,22 @@ def accept(core: Core, name: str, on_conflict: OnConflict) -> dict[str, Any]:
 
 def _plan(core: Core, received: Received, on_conflict: OnConflict) -> list[Planned]:
     innermost = check_packet(core, received.packet)[-1]
-    return [
-        _plan_item(core, item, position, received.packet_hash, on_conflict)
-        for position, item in enumerate(_items(innermost))
-    ]
+    planned: list[Planned] = []
+    written: dict[str, MemoryItem] = {}
+    for position, item in enumerate(_items(innermost)):
+        # What an earlier item of the same packet would write counts as there.
+        old = written.get(item.key) or core.items.get(item.key)
+        what = _compare(core, item, old)
+        under = item.key if what == "new" else None
+        if what == "conflict":
+            # What agents bring never takes the place of a high item (UOMP-11.3-3).
+            high = old is not None and old.sensitivity == "high"
+            choice = "keep-both" if high and on_conflict == "replace" else on_conflict
+            under = _on_conflict(core, received, written, item.key, choice)
+        if under is not None:
+            written[under] = item
+        planned.append(Planned(item=item, position=position, what=what, under=under))
+    return planned
 
 
 def _items(packet: VerifiedPacket) -> list[MemoryItem]:
@@ -102,7 +117,7 @@ def _items(packet: VerifiedPacket) -> list[MemoryItem]:
         return list(packet.items)
     return [
         MemoryItem(
-            key=f"packet.{packet.header.packet_id}",
+            key=_packet_key(packet),
             value=packet.payload,
             tags=("handoff", packet.header.memory_type),
             sensitivity="low",
@@ -113,36 +128,43 @@ def _items(packet: VerifiedPacket) -> list[MemoryItem]:
     ]
 
 
-def _plan_item(
-    core: Core,
-    item: MemoryItem,
-    position: int,
-    packet_hash: str,
-    on_conflict: OnConflict,
-) -> Planned:
-    old = core.items.get(item.key)
-    what: What
-    under: str | None
+def _packet_key(packet: VerifiedPacket) -> str:
+    """Name a packet's item by the packet's id, or its hash where that is no name."""
+    key = f"packet.{packet.header.packet_id}"
+    try:
+        check_key(key)
+    except LocalError:
+        return f"packet.{packet.hash.removeprefix('sha256:')[:16]}"
+    return key
+
+
+def _compare(core: Core, item: MemoryItem, old: MemoryItem | None) -> What:
     if core.items.is_forgotten(item):
-        what, under = "forgotten by you", None
-    elif old is None:
-        what, under = "new", item.key
-    elif old.value == item.value:
-        what, under = "duplicate", None
-    else:
-        what = "conflict"
-        under = _on_conflict(item.key, packet_hash, on_conflict)
-    return Planned(item=item, position=position, what=what, under=under)
+        return "forgotten by you"
+    if old is None:
+        return "new"
+    return "duplicate" if same_value(old, item) else "conflict"
 
 
-def _on_conflict(key: str, packet_hash: str, choice: OnConflict) -> str | None:
-    match choice:
-        case "skip":
-            return None
-        case "replace":
-            return key
-        case "keep-both":  # nothing is overwritten in silence (A-108)
-            return f"{key}~{packet_hash.removeprefix('sha256:')[:8]}"
+def _on_conflict(
+    core: Core,
+    received: Received,
+    written: Collection[str],
+    key: str,
+    choice: OnConflict,
+) -> str | None:
+    if choice == "skip":
+        return None
+    if choice == "replace":
+        return key
+    # Nothing is overwritten in silence (A-108), and the new key has a key's length.
+    mark = f"~{received.packet_hash.removeprefix('sha256:')[:8]}"
+    short = key.encode()[: MAX_KEY_BYTES - len(mark) - 6].decode(errors="ignore")
+    more = (f"-{number}" for number in count(2))
+    names = (f"{short}{mark}{end}" for end in chain([""], more))
+    return next(
+        one for one in names if one not in written and core.items.get(one) is None
+    )
 
 
 def _own(planned: Planned, now: str) -> MemoryItem:

@@ -29,6 +29,9 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     please_ack: tuple[str, ...]
     size: int
 
+    def __repr__(self) -> str:
+        return f"Incoming({self.type}, {self.id})"  # a body may hold a token
+
 
 def incoming(message: Message, size: int) -> Incoming:
     """Return what handlers get.

@@ -12,7 +12,7 @@ from uomp.node.core import Core
 from uomp.node.stores.outbox import Outgoing
 from uomp.protocol.did.resolve import short_form
 from uomp.protocol.messages import types
-from uomp.protocol.messages.bodies import body_json
+from uomp.protocol.messages.bodies import body_json, parse_body
 from uomp.protocol.messages.problems import to_problem
 
 DAY: Final = 86_400  # seconds
@@ -41,11 +41,17 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def queue(core: Core, draft: Draft) -> str:
-    """Put a message into the outbox and return its id."""
+    """Put a message into the outbox and return its id.
+
+    Raises:
+        PeerError: `INVALID_REQUEST`, if a peer would refuse the body as malformed.
+    """
     created = core.now_s()
     message_id = str(uuid.UUID(bytes=random_bytes(16), version=4))
     expires = created + min(draft.lifetime, MAX_LIFETIME)
     body = draft.body if isinstance(draft.body, dict) else body_json(draft.body)
+    if isinstance(draft.body, msgspec.Struct):
+        parse_body(body, type(draft.body))  # our own limits hold for us too
     message = {
         "id": message_id,
         "type": draft.type,

@@ -68,6 +68,7 @@ def _may_leave(core: Core, outgoing: Outgoing) -> bool:
 def give_up(core: Core, outgoing: Outgoing, why: str) -> None:
     """Stop trying. Runs in the ledger's open transaction."""
     core.outbox.failed(outgoing.number, why)
+    core.handoffs.lost(outgoing.message_id)
     answer = {"code": Code.PEER_UNREACHABLE, "comment": why}
     core.asked.answer(
         outgoing.message_id, outgoing.peer, "failed", answer, core.now_text()

@@ -1,11 +1,13 @@
 """Reading by message: a token, some keys and tags, and a packet as the answer."""
 
+from typing import Any
+
 import msgspec
 
 from uomp.errors import Code, LocalError, PeerError
 from uomp.node.core import Core
 from uomp.node.service import grants
-from uomp.node.service.handoffs import Outbound, items_packet, send_out
+from uomp.node.service.handoffs import Outbound, items_packet, largest, send_out
 from uomp.node.service.incoming import Incoming
 from uomp.node.service.outgoing import DAY, Draft, queue, queue_problem
 from uomp.node.stores.audit import Entry
@@ -36,7 +38,7 @@ def ask(core: Core, question: Question) -> str:
     Whether the session still lives is the issuer's to say.
 
     Raises:
-        LocalError: `SESSION_NOT_FOUND` or `INVALID_REQUEST`.
+        LocalError: `SESSION_NOT_FOUND`, `TOKEN_EXPIRED` or `INVALID_REQUEST`.
     """
     if not question.keys and not question.tags:
         raise LocalError(Code.INVALID_REQUEST, "Read at least one key or tag.")
@@ -46,6 +48,8 @@ def ask(core: Core, question: Question) -> str:
         raise LocalError(
             Code.SESSION_NOT_FOUND, "That peer has granted no such session."
         )
+    if not held.token:
+        raise LocalError(Code.TOKEN_EXPIRED, "The session is over; its token is gone.")
     # The token is put in when the message is packed; it is not kept in the outbox.
     body = ReadRequest(
         session_id=held.session_id, token="", keys=question.keys, tags=question.tags
@@ -73,7 +77,7 @@ def on_read_request(core: Core, message: Incoming) -> None:
     A refusal is answered with a problem report that says its code and no more.
 
     Raises:
-        PeerError: the request is malformed, or its packet would exceed the budget.
+        PeerError: the request is malformed.
     """
     body = parse_body(message.body, ReadRequest)
     _check_versions(body)
@@ -81,17 +85,15 @@ def on_read_request(core: Core, message: Incoming) -> None:
         raise PeerError(Code.INVALID_REQUEST, "A read names no key and no tag.")
     try:
         claims = _decide_session(core, message, body)
-        items = _decide_targets(core, message, claims, body)
+        items = _decide_targets(core, claims, body)
+        packet = _packet(core, claims, items, body.budget)
     except _Refused as refused:
         # Answered here and not raised: the quota and the audit entry stand.
         _log(core, message, body, refused)
         thread = message.thread
         queue_problem(core, message.frm, PeerError(refused.code, ""), pthid=thread)
         return
-    record = core.sessions.get(claims.session_id)
-    packet = items_packet(core, items, to=record.agent_did, session=record)
-    if body.budget is not None and len(canonical.encode(packet)) > body.budget:
-        raise PeerError(Code.PACKET_TOO_LARGE, "The packet exceeds the read's budget.")
+    _log_read(core, message, claims, body, items)
     send_out(
         core,
         Outbound(
@@ -100,7 +102,7 @@ def on_read_request(core: Core, message: Incoming) -> None:
             items=len(items),
             message_type=types.HANDOFF_DELIVER,
             thid=message.thread,
-            session_id=record.session_id,
+            session_id=claims.session_id,
         ),
     )
 
@@ -143,9 +145,7 @@ def _decide_session(core: Core, message: Incoming, body: ReadRequest) -> Claims:
     return claims
 
 
-def _decide_targets(
-    core: Core, message: Incoming, claims: Claims, body: ReadRequest
-) -> list[MemoryItem]:
+def _decide_targets(core: Core, claims: Claims, body: ReadRequest) -> list[MemoryItem]:
     """Steps 5b to 8, for every key and tag; one refusal refuses the whole read."""
     scope = claims.granted().read
     found: dict[str, MemoryItem] = {}
@@ -159,9 +159,18 @@ def _decide_targets(
         _demand(guard.decide_kind(claims, "tag"), claims)
         _demand(guard.decide_tag(scope, tag), claims)
         found.update((item.key, item) for item in _with_tag(core, scope, tag))
-    items = [item for _, item in sorted(found.items())]
-    _log_read(core, message, claims, body, items)
-    return items
+    return [item for _, item in sorted(found.items())]
+
+
+def _packet(
+    core: Core, claims: Claims, items: list[MemoryItem], budget: int | None
+) -> dict[str, Any]:
+    record = core.sessions.get(claims.session_id)
+    packet = items_packet(core, items, to=record.agent_did, session=record)
+    most = largest(core) if budget is None else min(budget, largest(core))
+    if len(canonical.encode(packet)) > most:
+        raise _Refused(Code.PACKET_TOO_LARGE, f"over {most} bytes", claims)
+    return packet
 
 
 def _demand(decision: guard.Decision, claims: Claims) -> None:

@@ -80,6 +80,15 @@ def pass_time(core: Core) -> None:
             )
         for request in core.requests.due(now_s):
             core.requests.decide(request.request_id, "expired", now)
+            core.log(
+                Entry(
+                    action="request_expired",
+                    allowed=False,
+                    reason="nobody decided in time",
+                    peer=request.sender,
+                    detail={"request_id": request.request_id},
+                )
+            )
         core.held.expire(now)
         core.replay.prune(now_s)
 

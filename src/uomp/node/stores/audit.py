@@ -122,13 +122,15 @@ class AuditLog:
         wrong: list[str] = []
         before = GENESIS
         rows = self._database.rows(
-            "SELECT number, id, entry, leaf, chain FROM log ORDER BY number"
+            "SELECT number, id, entry, leaf, chain, timestamp, session_id, agent_id,"
+            " action, allowed FROM log ORDER BY number"
         )
-        for expected, (number, name, entry, leaf, chain) in enumerate(rows, start=1):
+        for expected, row in enumerate(rows, start=1):
+            number, name, entry, leaf, chain, *shown = row
             if number != expected:
                 wrong.append(f"entry {expected} is missing before {name}")
                 break
-            if leaf_hash(entry) != leaf or from_json(entry)["id"] != name:
+            if leaf_hash(entry) != leaf or _columns(entry) != [name, *shown]:
                 wrong.append(f"entry {number} ({name}) was changed")
             if _link(before, leaf) != chain:
                 wrong.append(f"entry {number} ({name}) does not follow the one before")
@@ -147,6 +149,13 @@ class AuditLog:
 
 def _link(before: bytes, leaf: bytes) -> bytes:
     return hashlib.sha256(before + leaf).digest()
+
+
+def _columns(entry: bytes) -> list[Any]:
+    """Return what the row's columns must say, as `verify` reads them."""
+    names = ("id", "timestamp", "session_id", "agent_id", "action", "allowed")
+    value = from_json(entry)
+    return [value[name] for name in names]
 
 
 def _without_salt(entry: dict[str, Any]) -> dict[str, Any]:

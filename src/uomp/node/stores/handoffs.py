@@ -55,6 +55,14 @@ class Handoffs:
         )
         return self._database.changes() == 1
 
+    def lost(self, message_id: str) -> None:
+        """Mark the packet of a message that was given up."""
+        self._database.run(
+            "UPDATE handoffs SET status = 'not_delivered'"
+            " WHERE message_id = ? AND receipt IS NULL",
+            message_id,
+        )
+
     def all(self) -> list[Handoff]:
         """Return what was handed over, oldest first."""
         rows = self._database.rows(

@@ -8,7 +8,7 @@ from uomp.errors import Code, LocalError
 from uomp.node.database import Database, from_json, to_json
 
 _COLUMNS = (
-    "packet_hash, packet_id, message_id, sender, issuer, memory_type, session_id,"
+    "packet_hash, signed_hash, packet_id, message_id, sender, issuer, memory_type, session_id,"
     " thread, status, received_at, decided_at, report, packet"
 )
 
@@ -16,10 +16,13 @@ _COLUMNS = (
 class Received(msgspec.Struct, frozen=True, kw_only=True):
     """A verified packet in the inbox. DIDs are in their short form.
 
+    `signed_hash` is over what the signature covers: it stays the same where somebody
+    spells the key's DID or the algorithm in another way, so it is what replays share.
     `report` is the verification report, `packet` the packet's canonical bytes.
     """
 
     packet_hash: str
+    signed_hash: str
     packet_id: str
     message_id: str
     sender: str
@@ -61,11 +64,11 @@ class Inbox:
         insert = f"INSERT INTO inbox ({_COLUMNS}) VALUES ({marks})"  # noqa: S608
         self._database.run(insert, *values)
 
-    def find(self, packet_hash: str) -> Received | None:
-        """Return a packet by its hash, or None."""
+    def find(self, signed_hash: str) -> Received | None:
+        """Return a packet by the hash of what its signature covers, or None."""
         row = self._database.row(
-            f"SELECT {_COLUMNS} FROM inbox WHERE packet_hash = ?",  # noqa: S608
-            packet_hash,
+            f"SELECT {_COLUMNS} FROM inbox WHERE signed_hash = ?",  # noqa: S608
+            signed_hash,
         )
         return None if row is None else _to_received(row)
 

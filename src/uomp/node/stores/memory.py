@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from uomp.errors import Code, LocalError
 from uomp.node.database import Database, Row, from_json, to_json
 from uomp.packets import canonical
@@ -46,7 +48,8 @@ class MemoryStore:
     def put(self, item: MemoryItem) -> int:
         """Insert the item, or replace the one with its key and keep `created_at`.
 
-        Returns the row number, which a replacement keeps.
+        What is written again is not forgotten any more. Returns the row number, which
+        a replacement keeps.
         """
         row = self.database.row(
             "INSERT INTO items (key, value, tags, sensitivity, source, created_at,"
@@ -70,6 +73,8 @@ class MemoryStore:
         self.database.run("DELETE FROM item_tags WHERE item = ?", number)
         for tag in dict.fromkeys(item.tags):
             self.database.run("INSERT INTO item_tags VALUES (?, ?)", tag, number)
+        forgotten = "DELETE FROM tombstones WHERE fingerprint = ?"
+        self.database.run(forgotten, fingerprint(item))
         return number
 
     def remove(self, key: str, removed_at: str) -> MemoryItem:
@@ -187,7 +192,11 @@ class Imports:
 
         Raises:
             LocalError: `IMPORT_REFUSED`, naming the keys; nothing has changed then.
+                `NOT_FOUND`, if there is no such import.
         """
+        known = "SELECT 1 FROM imports WHERE import_id = ?"
+        if self._database.row(known, import_id) is None:
+            raise LocalError(Code.NOT_FOUND, f"There is no import {import_id}.")
         done = {"added": 0, "replaced": 0, "unchanged": 0}
         refused: list[str] = []
         for item in self._staged(import_id):
@@ -225,14 +234,26 @@ class Imports:
 
 
 def item_from_json(value: dict[str, Any]) -> MemoryItem:
-    """Read an item that this program wrote."""
-    return MemoryItem(**{**value, "tags": tuple(value["tags"])})
+    """Read an item that this program wrote.
+
+    Raises:
+        LocalError: `INVALID_REQUEST`, if it is not one.
+    """
+    try:
+        return msgspec.convert(value, MemoryItem)
+    except msgspec.ValidationError as error:
+        raise LocalError(
+            Code.INVALID_REQUEST, f"An item is malformed: {error}"
+        ) from error
+
+
+def same_value(one: MemoryItem, other: MemoryItem) -> bool:
+    """Say whether two values are the same JSON: `true` is not `1`."""
+    return canonical.encode(one.value) == canonical.encode(other.value)
 
 
 def _same(old: MemoryItem, new: MemoryItem) -> bool:
-    return (old.value, set(old.tags), old.sensitivity, old.description) == (
-        new.value,
-        set(new.tags),
-        new.sensitivity,
-        new.description,
+    return same_value(old, new) and (
+        (set(old.tags), old.sensitivity, old.description)
+        == (set(new.tags), new.sensitivity, new.description)
     )

@@ -114,9 +114,12 @@ class Peers:
         """Bind an agent id to the DID that first used it (A-54).
 
         Raises:
-            LocalError: `NOT_AUTHORIZED`, if another DID holds the id, or this DID
-                another id.
+            LocalError: `NOT_AUTHORIZED`, if another DID is or holds the id, or this
+                DID holds another id.
         """
+        if agent_id.startswith("did:") and agent_id != short_form(did):
+            # A DID is nobody's name but its own, whoever comes first.
+            raise LocalError(Code.NOT_AUTHORIZED, "The agent id is another's DID.")
         row = self._database.row("SELECT did FROM peers WHERE agent_id = ?", agent_id)
         if row is not None and row[0] != short_form(did):
             raise LocalError(

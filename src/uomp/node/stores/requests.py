@@ -41,8 +41,14 @@ class Requests:
         """Queue a request.
 
         Raises:
-            LocalError: `QUOTA_EXCEEDED`, if there is no place.
+            LocalError: `QUOTA_EXCEEDED`, if there is no place. `DUPLICATE_MESSAGE`, if
+                the sender has used the message's id for a request before.
         """
+        known = "SELECT 1 FROM requests WHERE sender = ? AND message_id = ?"
+        if self._database.row(known, request.sender, request.message_id) is not None:
+            raise LocalError(
+                Code.DUPLICATE_MESSAGE, "A request has the id of an earlier one."
+            )
         if contact:
             row = self._database.row(_PENDING_OF, request.sender)
             limit = MAX_PENDING_CONTACT
@@ -196,9 +202,12 @@ class AskedTable:
         return self._database.changes() == 1
 
     def expects(self, thread: str | None, peer: str) -> bool:
-        """Say whether we began this thread with this peer."""
+        """Say whether we have asked this peer for memory in this thread."""
         row = self._database.row(
-            "SELECT 1 FROM asked WHERE message_id = ? AND peer = ?", thread, peer
+            "SELECT 1 FROM asked WHERE message_id = ? AND peer = ?"
+            " AND kind IN ('authorize', 'read')",
+            thread,
+            peer,
         )
         return row is not None
 

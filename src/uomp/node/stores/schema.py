@@ -37,6 +37,7 @@ CREATE INDEX item_tags_by_item ON item_tags (item);
 
 CREATE TABLE inbox (
   packet_hash TEXT PRIMARY KEY,
+  signed_hash TEXT NOT NULL UNIQUE,
   packet_id TEXT NOT NULL,
   message_id TEXT NOT NULL,
   sender TEXT NOT NULL,
