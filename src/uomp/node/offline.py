@@ -10,7 +10,8 @@ from uomp.packets import canonical, strict
 from uomp.packets.build import is_nested
 from uomp.packets.nesting import MAX_DEPTH, verify_nested
 from uomp.packets.payloads import render_payload
-from uomp.packets.report import OK, Report, canonical_forms, explain
+from uomp.packets.report import OK, canonical_forms, explain
+from uomp.packets.verify import verify_packet
 from uomp.protocol.did.document import DidDocument, parse_document
 from uomp.protocol.did.resolve import resolve_static, same_did
 
@@ -31,7 +32,11 @@ def verify_file(data: bytes, did_file: Path | None, now: datetime) -> dict[str, 
     keys = Keyring(resolve)
     reports = [explain(data, keys, now=now, same_did=same_did)]
     inner = data
-    while (inner := _inside(inner, reports[-1])) and len(reports) < MAX_DEPTH:
+    while reports[-1].verdict == OK and len(reports) < MAX_DEPTH:
+        payload = verify_packet(inner, keys, now=now, same_did=same_did).payload
+        if not is_nested(payload):
+            break
+        inner = canonical.encode(payload["packet"])
         reports.append(explain(inner, keys, now=now, same_did=same_did))
     verdict = next((one.verdict for one in reports if one.verdict != OK), OK)
     why = ""
@@ -44,13 +49,6 @@ def verify_file(data: bytes, did_file: Path | None, now: datetime) -> dict[str, 
     made = reports[0].to_json()
     inside = [one.to_json() for one in reports[1:]]
     return {**made, "verdict": verdict, "why": why, "inside": inside}
-
-
-def _inside(data: bytes, report: Report) -> bytes:
-    if report.verdict != OK:
-        return b""
-    payload = strict.loads(data).value["payload"]
-    return canonical.encode(payload["packet"]) if is_nested(payload) else b""
 
 
 def _read_document(path: Path) -> DidDocument:

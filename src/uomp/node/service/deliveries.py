@@ -61,7 +61,7 @@ def on_delivery(core: Core, message: Incoming) -> None:
         _answer(core, message, "refused", {"code": error.code, "comment": str(error)})
         return
     status = "stored_opaque" if received.status == "opaque" else "accepted"
-    _receipt(core, message, body, data, status=status)
+    _receipt(core, message, body, received.packet, status=status)
     answer = {"packet_hash": received.packet_hash, "packet_id": received.packet_id}
     _answer(core, message, "delivered", answer)
 

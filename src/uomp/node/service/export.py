@@ -60,6 +60,9 @@ def make(core: Core, making: Making) -> dict[str, Any]:
             _text(core, making) if making.text is not None else _items(core, making)
         )
         packet_hash = canonical.digest(packet)
+        if making.to is not None:
+            audience = short_form(find_peer(core, making.to))
+            core.chains.sent(audience, packet["header"]["sequence"], packet_hash)
         core.log(
             Entry(
                 action="packet_made",

@@ -206,7 +206,7 @@ def _hand_on(core: Core, sending: Sending, to: str) -> Outbound:
     received = core.inbox.get(sending.packet or "")
     if received.status == "rejected":
         raise LocalError(Code.STATE_CONFLICT, "This packet was rejected here.")
-    outer = check_packet(core, received.packet)[0]
+    outer = check_packet(core, received.packet, received.received_at)[0]
     header = {
         **base_header(core, to, sending.intent),
         "memory_type": outer.header.memory_type,

@@ -92,7 +92,7 @@ def accept(core: Core, name: str, on_conflict: OnConflict) -> dict[str, Any]:
 
 
 def _plan(core: Core, received: Received, on_conflict: OnConflict) -> list[Planned]:
-    innermost = check_packet(core, received.packet)[-1]
+    innermost = check_packet(core, received.packet, received.received_at)[-1]
     planned: list[Planned] = []
     written: dict[str, MemoryItem] = {}
     for position, item in enumerate(_items(innermost)):
@@ -249,7 +249,7 @@ def show(core: Core, name: str) -> dict[str, Any]:
         LocalError: `PACKET_NOT_FOUND`.
     """
     received = core.inbox.get(name)
-    innermost = check_packet(core, received.packet)[-1]
+    innermost = check_packet(core, received.packet, received.received_at)[-1]
     return {
         **_summary(received),
         "reports": received.report["reports"],

@@ -8,8 +8,8 @@ from uomp.errors import Code, LocalError
 from uomp.node.database import Database, from_json, to_json
 
 _COLUMNS = (
-    "packet_hash, signed_hash, packet_id, message_id, sender, issuer, memory_type, session_id,"
-    " thread, status, received_at, decided_at, report, packet"
+    "packet_hash, signed_hash, packet_id, message_id, sender, issuer, memory_type,"
+    " session_id, thread, status, received_at, decided_at, report, packet"
 )
 
 
