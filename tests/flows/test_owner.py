@@ -27,16 +27,11 @@ FREE = {
     "audit.verify",
     "handoff.list",
     "handoff.show",
-    "import.begin",
     "import.drop",
-    "import.finish",
-    "import.stage",
     "inbox.add",
     "inbox.list",
     "inbox.reject",
-    "memory.put",
     "outbox.list",
-    "packet.seal",
     "request.ask",
     "request.read",
     "requests.asked",
@@ -88,7 +83,6 @@ def test_what_shows_or_gives_memory_needs_an_unlock_and_nothing_else_does(
             living(tmp_path, "Alice", node={"presence": True}) as (alice,),
             stranger(alice) as agent,
         ):
-            await alice.call("memory.put", **ITEM)
             await agent.ask(alice, "t")
             await agent.ask(alice, "t")
             for operation in OPERATIONS:

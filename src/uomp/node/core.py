@@ -21,6 +21,7 @@ from uomp.node.stores.peers import Peers
 from uomp.node.stores.requests import AskedTable, Requests
 from uomp.node.stores.schema import LEDGER, MEMORY
 from uomp.node.stores.sessions import HeldSessions, Sessions
+from uomp.node.strangers import StrangerRate
 from uomp.node.wallet import Identity
 from uomp.packets.signing import Ed25519Signer
 from uomp.packets.times import format_time
@@ -44,6 +45,7 @@ class Core:
         keys = identity.keys.stores
         self.home, self.config, self.clock = home, config, clock
         self.identity = identity
+        self.stranger_rate = StrangerRate()
         self._agreement: dict[str, AgreementKey] = {}
         self.ledger = Database(home.ledger, keys["ledger"], LEDGER)
         self.memory = Database(home.memory, keys["memory"], MEMORY)

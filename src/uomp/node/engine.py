@@ -5,6 +5,7 @@ before its result comes back.
 """
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from uomp.errors import UompError
 from uomp.node.core import Core
 from uomp.node.refusals import Refusals
-from uomp.node.service import sessions
+from uomp.node.service import pruning, sessions
 from uomp.node.service.inbound import Outcome, receive
 
 log = logging.getLogger("uomp")
@@ -22,6 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 TICK_SECONDS = 1.0
+PRUNE_TICKS = 60
 
 
 class Engine:
@@ -86,10 +88,12 @@ class Engine:
 
     async def tick(self) -> None:
         """Do what the time demands, every second, until cancelled."""
-        while True:
+        for count in itertools.count(1):
             await asyncio.sleep(TICK_SECONDS)
             try:
                 await self.look(sessions.pass_time)
+                if count % PRUNE_TICKS == 0:
+                    await self.look(pruning.prune)
                 for entry in self._refusals.due(self.core.now_s()):
                     await self.run(_log, entry)
             except Exception:  # the ticker outlives a full disk

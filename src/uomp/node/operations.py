@@ -18,7 +18,7 @@ from uomp.node.service import (
     reading,
     sessions,
 )
-from uomp.node.stores.memory import item_from_json
+from uomp.packets.items import MemoryItem
 from uomp.protocol.did.resolve import short_form
 
 Conflict = Literal["keep-both", "skip", "replace"]
@@ -101,7 +101,7 @@ class Stage(_Params, frozen=True):
     import_id: str
     first: int
     outcomes: int
-    items: list[dict[str, Any]]
+    items: list[MemoryItem]
 
 
 class Finish(_Params, frozen=True):
@@ -157,8 +157,9 @@ def _read(core: Core, question: reading.Question) -> dict[str, Any]:
 
 
 def _stage(core: Core, params: Stage) -> None:
-    items = [item_from_json(one) for one in params.items]
-    memory.stage_import(core, params.import_id, params.first, params.outcomes, items)
+    memory.stage_import(
+        core, params.import_id, params.first, params.outcomes, params.items
+    )
 
 
 def _finish(core: Core, params: Finish) -> dict[str, int]:
@@ -215,17 +216,17 @@ OPERATIONS: Final[dict[str, Operation]] = {
         Named, lambda core, p: memory.get(core, p.key).to_json(), unlock=True
     ),
     "memory.put": Operation(
-        memory.NewItem, lambda core, new: memory.put(core, new).to_json()
+        memory.NewItem, lambda core, new: memory.put(core, new).to_json(), unlock=True
     ),
     "memory.rm": Operation(
         Named, lambda core, p: memory.remove(core, p.key).to_json(), unlock=True
     ),
     "memory.stats": Operation(Nothing, lambda core, _: memory.stats(core), unlock=True),
     "import.begin": Operation(
-        Begin, lambda core, p: memory.begin_import(core, p.digest)
+        Begin, lambda core, p: memory.begin_import(core, p.digest), unlock=True
     ),
-    "import.stage": Operation(Stage, _stage),
-    "import.finish": Operation(Finish, _finish),
+    "import.stage": Operation(Stage, _stage, unlock=True),
+    "import.finish": Operation(Finish, _finish, unlock=True),
     "import.drop": Operation(
         Drop, lambda core, p: memory.drop_import(core, p.import_id)
     ),
@@ -246,7 +247,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "inbox.add": Operation(Named, lambda core, p: deliveries.add_file(core, p.packet)),
     "why": Operation(Named, lambda core, p: inbox.why(core, p.key), unlock=True),
     "packet.make": Operation(export.Making, export.make, unlock=True),
-    "packet.seal": Operation(export.Sealing, export.seal_for),
+    "packet.seal": Operation(export.Sealing, export.seal_for, unlock=True),
     "packet.open": Operation(export.Opening, export.open_envelope, unlock=True),
     "contacts.list": Operation(Nothing, lambda core, _: contacts.listing(core)),
     "contacts.add": Operation(contacts.Naming, contacts.add, unlock=True),

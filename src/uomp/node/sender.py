@@ -14,11 +14,13 @@ from uomp.node.core import Core
 from uomp.node.engine import Engine
 from uomp.node.service import packing
 from uomp.node.stores.outbox import Outgoing
-from uomp.transports.didcomm_http import Posted, Poster
+from uomp.transports.didcomm_http import TOTAL_SECONDS, Posted, Poster
 
 log = logging.getLogger("uomp")
 
-BATCH = 32  # messages under way at a time
+PLACES = 32  # messages under way at a time
+STRANGER_PLACES = 16  # of them at most for peers that the owner has not dealt with
+STRANGER_SECONDS = 10.0  # how long a stranger may take to answer
 LONGEST_SLEEP = 30.0  # seconds; the clock may be set while we wait
 
 
@@ -29,6 +31,7 @@ class Sender:
         self._engine = engine
         self._poster = poster
         self._busy: dict[str, asyncio.Task[None]] = {}
+        self._strangers: set[str] = set()
         self._under_way: dict[str, set[asyncio.Task[None]]] = {}
 
     async def run(self) -> None:
@@ -46,23 +49,35 @@ class Sender:
             await asyncio.gather(*self._busy.values(), return_exceptions=True)
 
     async def _round(self) -> float:
-        """Start what is due and return how many seconds until something is."""
+        """Start what is due and return how many seconds until something is.
+
+        Strangers get a part of the places, so that they cannot take all of them.
+        """
         try:
-            for one in await self._engine.look(_due, frozenset(self._busy)):
-                self._start(one)
+            for known in (True, False):
+                taken = len(self._busy) if known else len(self._strangers)
+                free = (PLACES if known else STRANGER_PLACES) - taken
+                busy = frozenset(self._busy)
+                for one in await self._engine.look(_due, busy, known, free):
+                    self._start(one, known=known)
+            if len(self._strangers) >= STRANGER_PLACES:
+                return LONGEST_SLEEP  # woken by the next one that is done
             return await self._engine.look(_wait, frozenset(self._busy))
         except UompError:
             log.exception("the outbox cannot be read")
             return 1.0
 
-    def _start(self, outgoing: Outgoing) -> None:
-        task = asyncio.create_task(self._send(outgoing))
+    def _start(self, outgoing: Outgoing, *, known: bool) -> None:
+        task = asyncio.create_task(self._send(outgoing, known=known))
         self._busy[outgoing.peer] = task
+        if not known:
+            self._strangers.add(outgoing.peer)
         tasks = self._under_way.setdefault(outgoing.session_id or "", set())
         tasks.add(task)
 
         def done(_task: asyncio.Task[None]) -> None:
             del self._busy[outgoing.peer]
+            self._strangers.discard(outgoing.peer)
             tasks.discard(task)
             if not tasks:
                 self._under_way.pop(outgoing.session_id or "", None)
@@ -81,16 +96,24 @@ class Sender:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._engine.changed.set()
 
-    async def _send(self, outgoing: Outgoing) -> None:
+    async def _send(self, outgoing: Outgoing, *, known: bool) -> None:
         try:
             packed = await self._engine.look(packing.pack, outgoing)
+            if packed is None:  # its session has ended; that is audited already
+                return
+            seconds = TOTAL_SECONDS if known else STRANGER_SECONDS
+            posted = await self._poster.post(packed.endpoint, packed.envelope, seconds)
         except UompError as error:
-            await self._engine.look(_settle, outgoing, _refused(error))
-            return
-        if packed is None:  # its session has ended; that is audited already
-            return
-        posted = await self._poster.post(packed.endpoint, packed.envelope)
-        await self._engine.look(_settle, outgoing, posted)
+            posted = _refused(error)
+        except Exception:
+            # Whatever a peer's endpoint provokes, it must not come round at once.
+            log.exception("a message could not be posted")
+            posted = Posted(taken=False, again=True, why="the post failed in this node")
+        try:
+            await self._engine.look(_settle, outgoing, posted)
+        except UompError:
+            log.exception("the outbox cannot be written")
+            await asyncio.sleep(1.0)
 
 
 def _refused(error: UompError) -> Posted:
@@ -98,9 +121,9 @@ def _refused(error: UompError) -> Posted:
     return Posted(taken=False, again=again, why=str(error))
 
 
-def _due(core: Core, busy: frozenset[str]) -> list[Outgoing]:
+def _due(core: Core, busy: frozenset[str], known: bool, limit: int) -> list[Outgoing]:  # noqa: FBT001
     now = core.clock.now().timestamp()
-    return core.outbox.due(now, busy)[: BATCH - len(busy)]
+    return core.outbox.due(now, busy, known=known, limit=limit)
 
 
 def _wait(core: Core, busy: frozenset[str]) -> float:

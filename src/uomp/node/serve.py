@@ -1,6 +1,7 @@
 """The running node: everything built by hand, started, and ended in order."""
 
 import asyncio
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -62,6 +63,8 @@ class Node:
 
     async def _start(self, stack: AsyncExitStack, port: int | None) -> None:
         self._home.require()
+        # The passphrase and the keys are in memory; a core file would hold them too.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         stack.enter_context(HomeLock(self._home))
         config = _with_port(read_config(self._home), port)
         key = derive_key(self._passphrase, read_parameters(self._home))
@@ -83,6 +86,7 @@ class Node:
         await socket_file.start_unix(self._home.control_socket)
         stack.callback(self._home.control_socket.unlink, missing_ok=True)
         stack.push_async_callback(socket_file.close)
+        await engine.look(sessions.pass_time)  # before anything leaves
         for loop in (sender.run(), engine.tick()):
             stack.push_async_callback(_end, asyncio.create_task(loop))
         self.did = core.identity.did

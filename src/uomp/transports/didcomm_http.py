@@ -48,8 +48,12 @@ class Poster:
         self._private = private
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, url: str, envelope: bytes) -> Posted:
+    async def post(
+        self, url: str, envelope: bytes, seconds: float = TOTAL_SECONDS
+    ) -> Posted:
         """Post one envelope. Never raises for what the peer or the network does.
+
+        `seconds` is the longest that the whole exchange may take.
 
         Of redirects only 307 to the same host is followed, once.
         """
@@ -62,13 +66,17 @@ class Poster:
                 taken=False, again=False, why="the endpoint may not be called"
             )
         try:
-            answer = await self._post_once(target, envelope)
-            moved = _moved(target, answer)
-            if moved is not None:
-                answer = await self._post_once(moved, envelope)
+            async with asyncio.timeout(seconds):
+                answer = await self._post_once(target, envelope)
+                moved = _moved(target, answer)
+                if moved is not None:
+                    answer = await self._post_once(moved, envelope)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             why = f"{target.host} cannot be reached ({type(error).__name__})"
             return Posted(taken=False, again=True, why=why)
+        except (ValueError, UnicodeError):  # a host that no resolver takes
+            why = "the endpoint's host is no host"
+            return Posted(taken=False, again=False, why=why)
         return answer[0]
 
     async def _post_once(self, url: URL, envelope: bytes) -> tuple[Posted, str]:
@@ -135,7 +143,10 @@ def is_http_url(url: str) -> bool:
 def _moved(target: URL, answer: tuple[Posted, str]) -> URL | None:
     if not answer[1]:
         return None
-    moved = _parse(str(target.join(URL(answer[1]))))
+    try:
+        moved = _parse(str(target.join(URL(answer[1]))))
+    except ValueError:
+        return None
     same = moved is not None and moved.origin() == target.origin()
     return moved if same else None
 

@@ -180,7 +180,7 @@ def _print_packet(found: dict[str, Any]) -> None:
     for report in found["reports"]:
         print_report(report)
     say("")
-    say(safe(found["text"], 4000))
+    say(safe(found["text"], 4000, lines=True))
 
 
 def print_report(report: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from uomp.node.cli.output import (
     call,
     client,
     emit,
+    safe,
     say,
     table,
 )
@@ -171,7 +172,7 @@ def memory_get(
 def _print_item(item: dict[str, Any]) -> None:
     for name, value in item.items():
         text = value if isinstance(value, str) else _pretty(value)
-        say(f"{name}:", text)
+        say(f"{name}:", safe(text, 100_000, lines=True))
 
 
 def _pretty(value: object) -> str:

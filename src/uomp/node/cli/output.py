@@ -69,22 +69,27 @@ def emit(
 
 def complain(sentence: str) -> None:
     """Print one sentence to standard error."""
-    stderr.print(safe(sentence), style="red")
+    stderr.print(safe(sentence, 4000, lines=True), style="red")
 
 
-def safe(text: object, limit: int = MAX_SHOWN) -> Text:
+def safe(text: object, limit: int = MAX_SHOWN, *, lines: bool = False) -> Text:
     """Return foreign text that cannot command the terminal or deceive the eye.
 
     Control characters, escape codes and marks that change the writing direction are
-    shown as a visible sign; long text is cut (threat T37).
+    shown as a visible sign, and so are line breaks unless `lines` is set: a text must
+    not look like a line of ours. Long text is cut (threat T37).
     """
+    kept = "\n" if lines else ""
     shown = "".join(
-        char
-        if char == "\n" or unicodedata.category(char)[0] != "C"
-        else "\N{REPLACEMENT CHARACTER}"
+        char if char in kept or not _commands(char) else "\N{REPLACEMENT CHARACTER}"
         for char in str(text)[: limit + 1]
     )
     return Text(shown[:limit] + "…" if len(shown) > limit else shown)
+
+
+def _commands(char: str) -> bool:
+    kind = unicodedata.category(char)
+    return kind[0] == "C" or kind in ("Zl", "Zp")
 
 
 def say(*parts: object) -> None:

@@ -142,7 +142,7 @@ def _print_shown(found: dict[str, Any]) -> None:
     for name, value in found["header"].items():
         say(f"{name}:", value)
     say("")
-    say(safe(found["text"], 4000))
+    say(safe(found["text"], 4000, lines=True))
 
 
 @packet_app.command("canonical")

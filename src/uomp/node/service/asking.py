@@ -106,7 +106,7 @@ def on_authorize_request(core: Core, message: Incoming) -> None:
         raise PeerError(Code.INVALID_REQUEST, "A request by message is remote.")
     if scopes.read.is_empty():
         raise PeerError(Code.INVALID_REQUEST, "A request asks for nothing.")
-    core.peers.bind_agent(message.frm, body.agent_id)
+    core.peers.check_agent(message.frm, body.agent_id)
     peer = core.peers.get(message.frm)
     now_s = core.now_s()
     expires = min(message.expires_time or now_s, now_s + REQUEST_LIFETIME)
@@ -140,7 +140,7 @@ def on_authorize_response(core: Core, message: Incoming) -> None:
     """Take the answer to a request of ours, from the peer that was asked."""
     body = parse_body(message.body, AuthorizeResponse)
     asked = None if message.thid is None else core.asked.get(message.thid)
-    if asked is None or asked.peer != message.peer:
+    if asked is None or (asked.peer, asked.kind) != (message.peer, "authorize"):
         raise EnvelopeError(Code.NOT_AUTHORIZED, "An answer came that nobody awaits.")
     now = core.now_text()
     answer = {

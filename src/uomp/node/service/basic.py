@@ -97,6 +97,7 @@ def acknowledge(core: Core, message: Incoming) -> None:
             thid=message.thread,
             ack=wanted,
             lifetime=DAY,
+            reply=True,
         )
         queue(core, draft)
 
@@ -110,5 +111,6 @@ def _reply(core: Core, message: Incoming, kind: str, body: object) -> None:
             body=body,  # type: ignore[arg-type]
             thid=message.thread,
             lifetime=DAY,
+            reply=True,
         ),
     )

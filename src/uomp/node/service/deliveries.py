@@ -1,5 +1,6 @@
 """A packet that arrives, by message or from a file, and the receipt for it."""
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -16,11 +17,14 @@ from uomp.packets import canonical
 from uomp.packets.nesting import check_reshare
 from uomp.packets.receipts import build_receipt, verify_receipt
 from uomp.packets.rules import Arrival, check_arrival, check_expiry
+from uomp.packets.times import parse_time
 from uomp.packets.verify import VerifiedPacket
 from uomp.protocol.did.resolve import same_did, short_form
 from uomp.protocol.messages import types
 from uomp.protocol.messages.bodies import PayloadReady, ReceiptBody, parse_body
 
+MAX_WAITING = 200  # packets of one peer that the owner has not decided on
+INVITED_FOR = timedelta(days=7)  # after a question; a message lives no longer
 BY_FILE = "file"  # the sender of a packet that the owner put in by hand
 
 
@@ -68,13 +72,18 @@ def on_delivery(core: Core, message: Incoming) -> None:
 
 def _require_invitation(core: Core, message: Incoming, body: PayloadReady) -> None:
     """Strangers may send no packet uninvited (design section 4, floods)."""
+    if core.inbox.waiting(message.peer) >= MAX_WAITING:
+        raise PeerError(Code.QUOTA_EXCEEDED, "Too many packets of this peer wait.")
     peer = core.peers.get(message.frm)
     if peer is not None and peer.may_send:
         return
-    if core.asked.expects(message.thid, message.peer):
-        return
+    asked = None if message.thid is None else core.asked.get(message.thid)
+    if asked is not None and asked.peer == message.peer and asked.kind != "ping":
+        age = core.now() - parse_time(asked.created_at)
+        if age <= INVITED_FOR:
+            return
     held = core.held.find(body.session_id or "", message.peer)
-    if held is None:
+    if held is None or held.status != "active":
         raise PeerError(Code.NOT_AUTHORIZED, "A packet came that nobody asked for.")
 
 

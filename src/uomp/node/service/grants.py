@@ -140,6 +140,7 @@ def grant(core: Core, request: Request, selection: Selection) -> SessionRecord:
     """
     body = parse_body(request.body, AuthorizeRequest)
     requested = parse_scopes(body.requested_scopes)
+    core.peers.bind_agent(request.sender, body.agent_id)
     minutes = _minutes(body, selection)
     granted = narrow(core, requested, selection)
     record = _record(core, request, body, minutes=minutes)

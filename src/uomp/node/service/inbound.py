@@ -68,10 +68,14 @@ def receive(core: Core, envelope: bytes) -> Outcome:
         if core.replay.seen(message.peer, message.id):
             # Sent again because our 202 was lost; nothing happens twice (DER-13).
             return Outcome(status=202)
+        known = core.peers.is_known(message.peer)
+        if not known and not core.stranger_rate.allows(message.peer, core.now_s()):
+            return Outcome(status=429)
         expires = message.expires_time or core.now_s() + REMEMBER_SECONDS
         core.replay.remember(message.peer, message.id, expires)
         core.peers.see(message.frm, core.now_text(), knows_us=True)
-        core.outbox.wake(message.peer)
+        if known:
+            core.outbox.wake(message.peer)
         _handle(core, message)
         basic.acknowledge(core, message)
     return Outcome(status=202)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from uomp.errors import Code, EnvelopeError
-from uomp.protocol.did.resolve import short_form
+from uomp.protocol.did.resolve import did_of, short_form
 from uomp.protocol.didcomm.message import Attachment, Message
 
 
@@ -39,13 +39,15 @@ def incoming(message: Message, size: int) -> Incoming:
     Raises:
         EnvelopeError: `ENVELOPE_REFUSED`, if nobody has proved to be the sender.
     """
-    if message.frm is None or not message.authenticated:
+    if message.frm is None or message.sender is None or not message.authenticated:
         raise EnvelopeError(Code.ENVELOPE_REFUSED, "A message has no proved sender.")
+    # Of the two forms of a did:peer:4 the one that resolves, wherever it stands.
+    frm = max(message.frm, did_of(message.sender), key=len)
     return Incoming(
         id=message.id,
         type=message.type,
-        frm=message.frm,
-        peer=short_form(message.frm),
+        frm=frm,
+        peer=short_form(frm),
         thread=message.thread,
         thid=message.thid,
         pthid=message.pthid,

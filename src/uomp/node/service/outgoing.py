@@ -19,6 +19,8 @@ DAY: Final = 86_400  # seconds
 # A laptop may be closed for a weekend; the protocol's bound is seven days.
 DEFAULT_LIFETIME: Final = 3 * DAY
 MAX_LIFETIME: Final = 7 * DAY
+STRANGER_LIFETIME: Final = 600  # of an answer to a peer the owner has not dealt with
+MAX_STRANGER_REPLIES: Final = 4  # that wait for one such peer
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +38,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     attachment: bytes | None = None
     lifetime: int = DEFAULT_LIFETIME
+    reply: bool = False
+    """Sent by the node itself because a message came, not by its owner."""
     ack: Sequence[str] = ()
     please_ack: bool = False
 
@@ -46,6 +50,12 @@ def queue(core: Core, draft: Draft) -> str:
     Raises:
         PeerError: `INVALID_REQUEST`, if a peer would refuse the body as malformed.
     """
+    if draft.reply and not core.peers.is_known(draft.to):
+        # What strangers provoke is short-lived and little.
+        if core.outbox.waiting(short_form(draft.to)) >= MAX_STRANGER_REPLIES:
+            return ""
+        lifetime = min(draft.lifetime, STRANGER_LIFETIME)
+        draft = msgspec.structs.replace(draft, lifetime=lifetime)
     created = core.now_s()
     message_id = str(uuid.UUID(bytes=random_bytes(16), version=4))
     expires = created + min(draft.lifetime, MAX_LIFETIME)
@@ -89,5 +99,6 @@ def queue_problem(
             body=to_problem(error, *args),
             pthid=pthid,
             lifetime=DAY,
+            reply=True,
         ),
     )

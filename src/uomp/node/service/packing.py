@@ -55,14 +55,18 @@ def pack(core: Core, outgoing: Outgoing) -> Packed | None:
 
 def _may_leave(core: Core, outgoing: Outgoing) -> bool:
     """Re-check the session right before what was read with it leaves (threat T9)."""
-    if outgoing.session_id is None or outgoing.type == types.HANDOFF_REQUEST:
-        return True
-    record = core.sessions.find(outgoing.session_id)
-    if record is not None and record.status is Status.ACTIVE:
-        return True
-    with core.ledger.transaction():
-        give_up(core, outgoing, "the session has ended")
-    return False
+    why = ""
+    if core.now_s() >= outgoing.expires_s:
+        why = "its time is over"
+    elif outgoing.session_id is not None and outgoing.type != types.HANDOFF_REQUEST:
+        record = core.sessions.find(outgoing.session_id)
+        lives = record is not None and record.status is Status.ACTIVE
+        if not lives or record is None or core.now_s() >= record.expires_s:
+            why = "the session has ended"
+    if why:
+        with core.ledger.transaction():
+            give_up(core, outgoing, why)
+    return not why
 
 
 def give_up(core: Core, outgoing: Outgoing, why: str) -> None:

@@ -79,10 +79,11 @@ class AuditLog:
             database.run("DELETE FROM audit_outbox WHERE seq <= ?", waiting[-1][0])
 
     def _append(self, source: str, seq: int, entry: bytes) -> None:
-        known = "SELECT 1 FROM log WHERE source = ? AND source_seq = ?"
-        if self._database.row(known, source, seq):
-            return
         value = from_json(entry)
+        # Known by its random id and not by its number: an older file that was put back
+        # gives the same numbers to other entries.
+        if self._database.row("SELECT 1 FROM log WHERE id = ?", value["id"]):
+            return
         leaf = leaf_hash(entry)
         self._database.run(
             "INSERT INTO log (source, source_seq, id, timestamp, session_id, agent_id,"
@@ -135,6 +136,9 @@ class AuditLog:
             if _link(before, leaf) != chain:
                 wrong.append(f"entry {number} ({name}) does not follow the one before")
             before = chain
+        given = self._database.row("SELECT seq FROM sqlite_sequence WHERE name = 'log'")
+        if given is not None and given[0] > len(rows) and not wrong:
+            wrong.append(f"the entries after {len(rows)} are missing")
         return wrong
 
     def count(self) -> int:

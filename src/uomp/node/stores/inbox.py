@@ -72,6 +72,15 @@ class Inbox:
         )
         return None if row is None else _to_received(row)
 
+    def waiting(self, sender: str) -> int:
+        """Return how many packets of a sender wait for the owner."""
+        row = self._database.row(
+            "SELECT count(*) FROM inbox WHERE sender = ?"
+            " AND status IN ('pending', 'opaque')",
+            sender,
+        )
+        return 0 if row is None else int(row[0])
+
     def get(self, name: str) -> Received:
         """Return a packet by its id, or by its hash or the beginning of that.
 
@@ -80,7 +89,9 @@ class Inbox:
         """
         beginning = name if name.startswith("sha256:") else f"sha256:{name}"
         rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM inbox WHERE packet_id = ?1"  # noqa: S608
+            # What looks like a hash is one: no packet's id can stand in its place.
+            f"SELECT {_COLUMNS} FROM inbox"  # noqa: S608
+            " WHERE (packet_id = ?1 AND ?1 NOT LIKE 'sha256:%')"
             " OR packet_hash = ?2 OR (length(?2) >= 15"
             "  AND substr(packet_hash, 1, length(?2)) = ?2)",
             name,

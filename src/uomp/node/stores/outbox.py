@@ -6,12 +6,24 @@ from typing import Any, Final
 import msgspec
 
 from uomp.node.database import Database, from_json, to_json
+from uomp.node.stores.peers import IS_KNOWN
 
 RETRY_FIRST, RETRY_MOST = 1.0, 300.0  # seconds between two tries
 _COLUMNS: Final = (
     "number, message_id, peer, type, message, session_id, attachment, expires_s,"
     " attempts, status, error"
 )
+
+
+# The oldest waiting message of each peer that is not busy, and whether the owner has
+# dealt with the peer: named it, asked it, granted it something, holds its session.
+_KNOWN: Final = IS_KNOWN.format(peer="outbox.peer")
+_HEADS: Final = f"""
+SELECT peer, min(number) AS number, next_try_s, {_KNOWN} AS known
+FROM outbox
+WHERE status = 'waiting' AND peer NOT IN (SELECT value FROM json_each(?1))
+GROUP BY peer
+"""  # noqa: S608 - nothing foreign is put into the text
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,37 +68,43 @@ class Outbox:
             message.expires_s,
         )
 
-    def due(self, now_s: float, busy: Collection[str]) -> list[Outgoing]:
-        """Return messages to try now: for each peer that is not busy, its oldest."""
-        numbers = [
-            number
-            for peer, number, next_try in self._heads()
-            if peer not in busy and next_try <= now_s
-        ]
-        marks = ",".join("?" * len(numbers))
+    def due(
+        self, now_s: float, busy: Collection[str], *, known: bool, limit: int
+    ) -> list[Outgoing]:
+        """Return messages to try now: for each peer that is not busy, its oldest.
+
+        `known` chooses between peers that the owner has dealt with and strangers.
+        """
         rows = self._database.rows(
-            f"SELECT {_COLUMNS} FROM outbox WHERE number IN ({marks})"  # noqa: S608
-            " ORDER BY number",
-            *numbers,
+            f"SELECT {_COLUMNS} FROM outbox WHERE number IN (SELECT number FROM"  # noqa: S608
+            f" ({_HEADS}) WHERE next_try_s <= ?2 AND known = ?3"
+            "  ORDER BY number LIMIT ?4) ORDER BY number",
+            _names(busy),
+            now_s,
+            int(known),
+            max(limit, 0),
         )
         return [_to_outgoing(row) for row in rows]
 
     def next_try(self, busy: Collection[str]) -> float | None:
         """Return when a message for a peer that is not busy is due, or None."""
-        return min(
-            (next_try for peer, _, next_try in self._heads() if peer not in busy),
-            default=None,
+        row = self._database.row(
+            f"SELECT min(next_try_s) FROM ({_HEADS})",  # noqa: S608
+            _names(busy),
         )
+        return None if row is None or row[0] is None else float(row[0])
 
-    def _heads(self) -> list[tuple[str, int, float]]:
-        """Return the oldest waiting message of each peer: peer, number, next try."""
-        return [
-            (str(peer), int(number), float(next_try))
-            for peer, number, next_try in self._database.rows(
-                "SELECT peer, min(number), next_try_s FROM outbox"
-                " WHERE status = 'waiting' GROUP BY peer ORDER BY min(number) LIMIT 500"
-            )
-        ]
+    def waiting(self, peer: str) -> int:
+        """Return how many messages wait for this peer."""
+        count = "SELECT count(*) FROM outbox WHERE peer = ? AND status = 'waiting'"
+        row = self._database.row(count, peer)
+        return 0 if row is None else int(row[0])
+
+    def prune(self, before: str) -> None:
+        """Forget messages that were settled and are older than `before`."""
+        self._database.run(
+            "DELETE FROM outbox WHERE status <> 'waiting' AND created_at < ?", before
+        )
 
     def sent(self, number: int) -> None:
         """Mark a message as taken by the peer; what was in it is dropped."""
@@ -130,6 +148,10 @@ class Outbox:
             "UPDATE outbox SET next_try_s = 0 WHERE peer = ? AND status = 'waiting'",
             peer,
         )
+
+
+def _names(peers: Collection[str]) -> str:
+    return to_json(list(peers)).decode()
 
 
 def _to_outgoing(row: tuple[Any, ...]) -> Outgoing:

@@ -9,6 +9,16 @@ from uomp.protocol.did.resolve import short_form
 _COLUMNS = "did, long, name, agent_id, may_send, knows_us, endpoint, contact"
 
 
+# Whether the owner has dealt with a peer; everyone else is a stranger.
+IS_KNOWN = """
+(EXISTS (SELECT 1 FROM peers WHERE did = {peer} AND contact)
+ OR EXISTS (SELECT 1 FROM asked WHERE asked.peer = {peer})
+ OR EXISTS (SELECT 1 FROM held WHERE held.issuer = {peer})
+ OR EXISTS (SELECT 1 FROM sessions WHERE sessions.agent_did = {peer})
+ OR EXISTS (SELECT 1 FROM handoffs WHERE handoffs.peer = {peer}))
+"""
+
+
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """One peer. `did` is the short form, `long` the form that resolves.
 
@@ -70,6 +80,24 @@ class Peers:
         """Say whether this node has ever met a peer."""
         return self._database.row("SELECT 1 FROM peers LIMIT 1") is not None
 
+    def is_known(self, did: str) -> bool:
+        """Say whether the owner has dealt with this peer; else it is a stranger."""
+        row = self._database.row(
+            f"SELECT {IS_KNOWN.format(peer='?1')}",
+            short_form(did),
+        )
+        return row is not None and bool(row[0])
+
+    def prune(self, before: str) -> None:
+        """Forget strangers who were first seen before `before` and left nothing."""
+        self._database.run(
+            "DELETE FROM peers WHERE first_seen < ? AND agent_id IS NULL"
+            f" AND NOT {IS_KNOWN.format(peer='peers.did')}"
+            " AND did NOT IN (SELECT sender FROM requests)"
+            " AND did NOT IN (SELECT peer FROM outbox)",
+            before,
+        )
+
     def long_form(self, did: str) -> str | None:
         """Return the long form of a short DID that was seen before."""
         peer = self.get(did)
@@ -110,12 +138,11 @@ class Peers:
             short_form(did),
         )
 
-    def bind_agent(self, did: str, agent_id: str) -> None:
-        """Bind an agent id to the DID that first used it (A-54).
+    def check_agent(self, did: str, agent_id: str) -> None:
+        """Refuse an agent id that is bound to another DID, or a DID to another id.
 
         Raises:
-            LocalError: `NOT_AUTHORIZED`, if another DID is or holds the id, or this
-                DID holds another id.
+            LocalError: `NOT_AUTHORIZED`.
         """
         if agent_id.startswith("did:") and agent_id != short_form(did):
             # A DID is nobody's name but its own, whoever comes first.
@@ -125,16 +152,22 @@ class Peers:
             raise LocalError(
                 Code.NOT_AUTHORIZED, "The agent id belongs to another DID."
             )
-        self._database.run(
-            "UPDATE peers SET agent_id = ? WHERE did = ? AND agent_id IS NULL",
-            agent_id,
-            short_form(did),
-        )
         peer = self.get(did)
-        if peer is None or peer.agent_id != agent_id:
+        if peer is not None and peer.agent_id not in (None, agent_id):
             raise LocalError(
                 Code.NOT_AUTHORIZED, "The DID has used another agent id before."
             )
+
+    def bind_agent(self, did: str, agent_id: str) -> None:
+        """Bind an agent id to the DID that the owner first granted it to (A-54).
+
+        Raises:
+            LocalError: `NOT_AUTHORIZED`.
+        """
+        self.check_agent(did, agent_id)
+        self._database.run(
+            "UPDATE peers SET agent_id = ? WHERE did = ?", agent_id, short_form(did)
+        )
 
 
 def _to_peer(row: tuple[object, ...]) -> Peer:

@@ -9,6 +9,7 @@ from uomp.node.database import Database, from_json, to_json
 
 # Strangers share this many places (design section 4, floods).
 MAX_PENDING_STRANGERS = 32
+MAX_PENDING_STRANGER = 4  # of one stranger, so that one alone cannot fill them
 MAX_PENDING_CONTACT = 8  # of one contact at a time
 
 _COLUMNS = (
@@ -49,13 +50,11 @@ class Requests:
             raise LocalError(
                 Code.DUPLICATE_MESSAGE, "A request has the id of an earlier one."
             )
-        if contact:
-            row = self._database.row(_PENDING_OF, request.sender)
-            limit = MAX_PENDING_CONTACT
-        else:
-            row = self._database.row(_PENDING_STRANGERS)
-            limit = MAX_PENDING_STRANGERS
-        if row is not None and int(row[0]) >= limit:
+        mine = MAX_PENDING_CONTACT if contact else MAX_PENDING_STRANGER
+        full = self._count(_PENDING_OF, request.sender) >= mine
+        if not contact:
+            full = full or self._count(_PENDING_STRANGERS) >= MAX_PENDING_STRANGERS
+        if full:
             raise LocalError(Code.QUOTA_EXCEEDED, "Too many requests wait already.")
         self._database.run(
             f"INSERT INTO requests ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?)",  # noqa: S608
@@ -68,6 +67,16 @@ class Requests:
             request.expires_s,
             None,
             None,
+        )
+
+    def _count(self, sql: str, *values: str) -> int:
+        row = self._database.row(sql, *values)
+        return 0 if row is None else int(row[0])
+
+    def prune(self, before: str) -> None:
+        """Forget requests that ran out unanswered and came before `before`."""
+        self._database.run(
+            "DELETE FROM requests WHERE status = 'expired' AND received_at < ?", before
         )
 
     def get(self, request_id: str) -> Request:

@@ -140,6 +140,7 @@ CREATE TABLE sessions (
   reason TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE INDEX sessions_by_status ON sessions (status, expires_s);
+CREATE INDEX sessions_by_agent ON sessions (agent_did);
 
 CREATE TABLE blacklist (
   jti TEXT PRIMARY KEY,
@@ -158,6 +159,8 @@ CREATE TABLE asked (
   created_at TEXT NOT NULL,
   answered_at TEXT
 ) WITHOUT ROWID;
+
+CREATE INDEX asked_by_peer ON asked (peer);
 
 CREATE TABLE held (
   session_id TEXT NOT NULL,
@@ -186,7 +189,7 @@ CREATE TABLE outbox (
   status TEXT NOT NULL CHECK (status IN ('waiting', 'sent', 'failed')),
   error TEXT
 );
-CREATE INDEX outbox_waiting ON outbox (status, next_try_s);
+CREATE INDEX outbox_waiting ON outbox (status, peer, number);
 
 CREATE TABLE replay (
   sender TEXT NOT NULL,
@@ -223,6 +226,7 @@ CREATE TABLE handoffs (
   status TEXT NOT NULL,
   PRIMARY KEY (packet_hash, peer)
 ) WITHOUT ROWID;
+CREATE INDEX handoffs_by_peer ON handoffs (peer);
 """,
 )
 
@@ -240,8 +244,7 @@ CREATE TABLE log (
   allowed INTEGER NOT NULL,
   entry BLOB NOT NULL,
   leaf BLOB NOT NULL,
-  chain BLOB NOT NULL,
-  UNIQUE (source, source_seq)
+  chain BLOB NOT NULL
 );
 CREATE INDEX log_by_session ON log (session_id, number);
 """,

@@ -11,7 +11,7 @@ MIN_MINUTES, MAX_MINUTES, DEFAULT_MINUTES = 1, 10_080, 30  # A-30
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 Identifier = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
-Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=256)]
+Names = Annotated[tuple[Identifier, ...], msgspec.Meta(max_length=256)]
 Minutes = Annotated[int, msgspec.Meta(ge=MIN_MINUTES, le=MAX_MINUTES)]
 
 
