@@ -142,7 +142,7 @@ def main() -> None:
     transcript = "".join(json.dumps(line) + "\n" for line in Person.transcript)
     (OUT / "transcript.jsonl").write_text(transcript)
     tell(f"\nDone in {time.monotonic() - began:.1f} s. See build/demo/:")
-    tell("  packet.json  did.json  receipt.json  transcript.jsonl")
+    tell("  packet.json  did.json  receipt.json  receiver-did.json  transcript.jsonl")
 
 
 def remember(alice: Person) -> None:
@@ -204,7 +204,10 @@ def ask_and_grant(alice: Person, bob: Person, carol: Person) -> tuple[str, str]:
         ["handoff", "show", packet["packet_id"]], lambda all_: all_[0]["receipt"]
     )
     (OUT / "receipt.json").write_text(json.dumps(handed["receipt"], indent=2))
-    tell(f"  Alice holds Bob's signed receipt: {handed['receipt']['status']}")
+    (OUT / "receiver-did.json").write_text(
+        json.dumps(bob.uomp("did", "show")["document"], indent=2)
+    )
+    tell(f"  Alice holds the signed receipt of Bob's node: {handed['receipt']['status']}")
     return session_id, packet["packet_id"]
 
 

@@ -71,6 +71,8 @@ def verify(data: bytes, document: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:  # noqa: PLR2004 - the two files
+        sys.exit("usage: verify_packet.py PACKET.json DID_DOCUMENT.json")
     packet_file, did_file = map(Path, sys.argv[1:])
     header = verify(packet_file.read_bytes(), read(did_file.read_bytes()))["header"]
     print(f"Good: {header['packet_id']} of {header['agent_id'][:60]}")

@@ -67,6 +67,19 @@ def read_config(home: Home) -> Config:
         raise LocalError(Code.INVALID_REQUEST, message) from e
 
 
+def check_config(config: Config) -> None:
+    """Refuse settings that `read_config` would refuse later.
+
+    Raises:
+        LocalError: `INVALID_REQUEST`.
+    """
+    try:
+        msgspec.convert(msgspec.to_builtins(config), Config)
+    except msgspec.ValidationError as error:
+        message = f"A setting cannot be used: {error}"
+        raise LocalError(Code.INVALID_REQUEST, message) from error
+
+
 def write_config(home: Home, config: Config) -> None:
     """Write the settings with a comment for each."""
     text = f"""\

@@ -23,9 +23,12 @@ def verify_file(data: bytes, did_file: Path | None, now: datetime) -> dict[str, 
         LocalError: `INVALID_REQUEST`, if the DID document cannot be used.
     """
     given = None if did_file is None else _read_document(did_file)
+    used = given is None
 
     def resolve(did: str) -> DidDocument:
+        nonlocal used
         if given is not None and same_did(given.did, did):
+            used = True
             return given
         return resolve_static(did, {})
 
@@ -46,6 +49,9 @@ def verify_file(data: bytes, did_file: Path | None, now: datetime) -> dict[str, 
             verify_nested(data, keys, now=now, same_did=same_did)
         except VerificationError as error:
             verdict, why = error.code.value, str(error)
+    if verdict == OK and not used:
+        verdict = Code.KEY_NOT_FOUND.value
+        why = "The DID document that was given is of another than the signer."
     made = reports[0].to_json()
     inside = [one.to_json() for one in reports[1:]]
     return {**made, "verdict": verdict, "why": why, "inside": inside}

@@ -97,6 +97,7 @@ class Sender:
         self._engine.changed.set()
 
     async def _send(self, outgoing: Outgoing, *, known: bool) -> None:
+        code = Code.PEER_UNREACHABLE
         try:
             packed = await self._engine.look(packing.pack, outgoing)
             if packed is None:  # its session has ended; that is audited already
@@ -104,13 +105,13 @@ class Sender:
             seconds = TOTAL_SECONDS if known else STRANGER_SECONDS
             posted = await self._poster.post(packed.endpoint, packed.envelope, seconds)
         except UompError as error:
-            posted = _refused(error)
+            posted, code = _refused(error), error.code
         except Exception:
             # Whatever a peer's endpoint provokes, it must not come round at once.
             log.exception("a message could not be posted")
             posted = Posted(taken=False, again=True, why="the post failed in this node")
         try:
-            await self._engine.look(_settle, outgoing, posted)
+            await self._engine.look(_settle, outgoing, posted, code)
         except UompError:
             log.exception("the outbox cannot be written")
             await asyncio.sleep(1.0)
@@ -133,7 +134,7 @@ def _wait(core: Core, busy: frozenset[str]) -> float:
     return min(max(soonest - core.clock.now().timestamp(), 0.01), LONGEST_SLEEP)
 
 
-def _settle(core: Core, outgoing: Outgoing, posted: Posted) -> None:
+def _settle(core: Core, outgoing: Outgoing, posted: Posted, code: Code) -> None:
     now = core.clock.now().timestamp()
     with core.ledger.transaction():
         if posted.taken:
@@ -141,4 +142,4 @@ def _settle(core: Core, outgoing: Outgoing, posted: Posted) -> None:
         elif posted.again and now < outgoing.expires_s:
             core.outbox.retry(outgoing, now, posted.why)
         else:
-            packing.give_up(core, outgoing, posted.why)
+            packing.give_up(core, outgoing, posted.why, code)

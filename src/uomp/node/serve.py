@@ -121,6 +121,10 @@ class Node:
                 f"{wanted}: its DID says so."
             )
             return
+        self.notices.append(
+            f"The DID has changed, since it tells the address {wanted}. "
+            "Nobody had used the old one."
+        )
         await wallet.replace_did(new_did(wallet.identity.keys, wanted))
         core.identity = wallet.identity
 

@@ -4,7 +4,7 @@ from base64 import urlsafe_b64encode
 
 from uomp.errors import Code, LocalError
 from uomp.node.clock import SystemClock, random_bytes
-from uomp.node.config import Config, write_config
+from uomp.node.config import Config, check_config, write_config
 from uomp.node.home import Home, HomeLock, write_private
 from uomp.node.passphrase import derive_key, new_parameters
 from uomp.node.wallet import DidRecord, Keys, Wallet
@@ -24,6 +24,8 @@ async def create_node(home: Home, config: Config, passphrase: str) -> str:
         LocalError: `ALREADY_INITIALISED`.
         UnavailableError: `STORE_UNAVAILABLE`.
     """
+    check_config(config)
+    _ = home.control_socket  # refuses a path that no socket can have
     home.create()
     with HomeLock(home):
         _refuse_a_node(home)

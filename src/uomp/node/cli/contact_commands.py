@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uomp.node.cli.output import HomeOption, JsonOption, call, emit, say, table
+from uomp.node.cli.output import HomeOption, JsonOption, call, emit, say, short, table
 from uomp.node.cli.waiting import wait_for_answer
 
 contacts_app = typer.Typer(no_args_is_help=True, help="Peers you have named.")
@@ -37,9 +37,12 @@ def contacts_add(
     did: str,
     name: Annotated[str, typer.Option(help="What you call this peer.")],
     may_send: Annotated[
-        bool,
-        typer.Option("--may-send", help="Takes packets from it without being asked."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--may-send/--may-not-send",
+            help="Whether packets are taken from it without being asked for.",
+        ),
+    ] = None,
     endpoint: Annotated[
         str | None, typer.Option(help="Use this URL instead of the one in its DID.")
     ] = None,
@@ -50,7 +53,12 @@ def contacts_add(
     found = call(
         home, "contacts.add", did=did, name=name, may_send=may_send, endpoint=endpoint
     )
-    emit(found, as_json=as_json, human=lambda _: say("Added."))
+    emit(found, as_json=as_json, human=_print_named)
+
+
+def _print_named(found: dict[str, Any]) -> None:
+    may = "may send packets" if found["may_send"] else "may not send packets unasked"
+    say(f"{found['name']} is {short(found['did'])} and {may}.")
 
 
 @contacts_app.command("rm")

@@ -11,6 +11,7 @@ from uomp.node.cli.output import (
     JsonOption,
     call,
     emit,
+    plain,
     safe,
     say,
     short,
@@ -86,6 +87,14 @@ def handoff_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
     emit(call(home, "handoff.list"), as_json=as_json, human=_print_handoffs)
 
 
+# What a receipt says is what the peer's node did, not what its owner thinks of it.
+_OUTCOMES = {
+    "queued": "on its way",
+    "accepted": "verified, in its inbox",
+    "stored_opaque": "verified, not understood",
+}
+
+
 def _print_handoffs(found: list[dict[str, Any]]) -> None:
     table(
         "Handed over",
@@ -97,7 +106,7 @@ def _print_handoffs(found: list[dict[str, Any]]) -> None:
                 one["memory_type"],
                 one["items"],
                 one["size"],
-                one["status"],
+                _OUTCOMES.get(one["status"], one["status"]),
             )
             for one in found
         ),
@@ -117,7 +126,8 @@ def handoff_show(
 
 def _print_handoff(found: list[dict[str, Any]]) -> None:
     for one in found:
-        table("Handed over", ("", ""), one.items())
+        for name, value in one.items():
+            say(f"{name}:", safe(plain(value), 4000))
 
 
 @inbox_app.command("list")
@@ -168,33 +178,32 @@ def inbox_show(
 
 
 def _print_packet(found: dict[str, Any]) -> None:
-    for name in (
-        "packet_id",
-        "packet_hash",
-        "memory_type",
-        "issuer",
-        "sender",
-        "status",
-    ):
+    for name in ("packet_id", "packet_hash", "memory_type", "status"):
         say(f"{name}:", found[name])
     for report in found["reports"]:
         print_report(report)
+    for warning in found["warnings"]:
+        say("Note:", warning)
     say("")
     say(safe(found["text"], 4000, lines=True))
 
 
-def print_report(report: dict[str, Any]) -> None:
-    """Print a verification report: the numbered checks and the verdict."""
-    marks = {True: "ok", False: "FAILED", None: "-"}
-    table(
-        f"Checks of {report['packet_id'] or 'this file'}",
-        ("", "check", "", ""),
-        (
-            (step["number"], step["name"], marks[step["ok"]], step["detail"])
-            for step in report["steps"]
-        ),
-    )
-    say("Verdict:", report["verdict"])
+def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
+    """Print a verification: one line where all is well, else every check."""
+    if verbose or report["verdict"] != "OK":
+        marks = {True: "ok", False: "FAILED", None: "-"}
+        table(
+            f"Checks of {report['packet_id'] or 'this file'}",
+            ("no.", "check", "result", ""),
+            (
+                (step["number"], step["name"], marks[step["ok"]], step["detail"])
+                for step in report["steps"]
+            ),
+        )
+    else:
+        say(f"{report['packet_id']}: {len(report['steps'])} checks ok")
+    if report["signer"]:
+        say("  signed by", report["signer"])
 
 
 @inbox_app.command("plan")

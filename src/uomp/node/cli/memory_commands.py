@@ -209,8 +209,8 @@ def _value(text: str) -> object:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        if text == "-":
-            message = "Standard input is not JSON."
+        if text == "-" or text.lstrip()[:1] in ("{", "[", '"'):
+            message = "The value begins like JSON and is none."
             raise LocalError(Code.INVALID_REQUEST, message) from error
         return text
 

@@ -17,6 +17,7 @@ from uomp.node.home import Home, default_home
 
 JSON_FLAG: Final = "--json"
 MAX_SHOWN = 400  # characters of a foreign text on the screen
+MAX_DID = 8192
 
 HomeOption = Annotated[
     Path | None,
@@ -79,10 +80,13 @@ def safe(text: object, limit: int = MAX_SHOWN, *, lines: bool = False) -> Text:
     shown as a visible sign, and so are line breaks unless `lines` is set: a text must
     not look like a line of ours. Long text is cut (threat T37).
     """
+    whole = str(text)
+    if whole.startswith("did:") and len(whole) <= MAX_DID:
+        limit = MAX_DID  # it is there to be copied
     kept = "\n" if lines else ""
     shown = "".join(
         char if char in kept or not _commands(char) else "\N{REPLACEMENT CHARACTER}"
-        for char in str(text)[: limit + 1]
+        for char in whole[: limit + 1]
     )
     return Text(shown[:limit] + "…" if len(shown) > limit else shown)
 
@@ -100,8 +104,9 @@ def say(*parts: object) -> None:
 def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table, or a line that says it is empty."""
     made = Table(title=title, title_justify="left", header_style="bold")
-    for head in heads:
-        made.add_column(head, overflow="fold")
+    for number, head in enumerate(heads):
+        # The first column is what the next command needs: it stays in one piece.
+        made.add_column(head, overflow="fold", no_wrap=number == 0)
     count = 0
     for row in rows:
         made.add_row(*(safe("" if cell is None else cell) for cell in row))
@@ -110,6 +115,11 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) ->
         console.print(made)
     else:
         say(f"{title}: none.")
+
+
+def plain(value: object) -> str:
+    """Return a value as a person reads it: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def short(did: str | None) -> str:

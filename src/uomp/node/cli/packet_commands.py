@@ -11,7 +11,15 @@ import typer
 
 from uomp.errors import Code, LocalError
 from uomp.node.cli.handoff_commands import print_report
-from uomp.node.cli.output import HomeOption, JsonOption, call, emit, safe, say
+from uomp.node.cli.output import (
+    HomeOption,
+    JsonOption,
+    call,
+    emit,
+    plain,
+    safe,
+    say,
+)
 from uomp.node.home import write_private
 
 packet_app = typer.Typer(no_args_is_help=True, help="Packets as files.")
@@ -118,11 +126,12 @@ def packet_verify(
 
 def _print_verified(found: dict[str, Any]) -> None:
     for report in (found, *found["inside"]):
-        print_report(report)
-        if report["signer"]:
-            say("Signed by:", report["signer"])
+        print_report(report, verbose=True)
         for name, value in report["reported"].items():
-            say(f"{name}:", value)
+            say(f"  {name}:", plain(value))
+    if found["why"]:
+        say(found["why"])
+    say("Verdict:", found["verdict"])
 
 
 @packet_app.command("show")
@@ -140,7 +149,7 @@ def packet_show(
 def _print_shown(found: dict[str, Any]) -> None:
     say("NOT VERIFIED. This is only what the file says; see: uomp packet verify")
     for name, value in found["header"].items():
-        say(f"{name}:", value)
+        say(f"{name}:", plain(value))
     say("")
     say(safe(found["text"], 4000, lines=True))
 
@@ -163,7 +172,11 @@ def packet_canonical(
     if as_json:
         emit(found, as_json=True, human=say)
         return
-    typer.echo(found[part]["bytes"])
+    # Exactly these bytes, so that any tool gives the hash that is said.
+    sys.stdout.buffer.write(found[part]["bytes"].encode())
+    sys.stdout.flush()
+    if sys.stdout.isatty():
+        typer.echo()
     typer.echo(found[part]["sha256"], err=True)
 
 

@@ -34,7 +34,7 @@ def request(
     peer: Annotated[str, typer.Argument(help="The owner's DID, or a contact's name.")],
     key: Keys = None,
     tag: Tags = None,
-    minutes: Annotated[int, typer.Option(help="For how long.", min=1)] = 30,
+    minutes: Annotated[int, typer.Option(help="For how long.", min=1, max=10_080)] = 30,
     purpose: Annotated[str, typer.Option(help="What for; the owner sees it.")] = "",
     session: Annotated[
         str | None,
@@ -76,6 +76,8 @@ def request(
 def _print_sent(sent: dict[str, Any]) -> None:
     answer = sent.get("answer") or {}
     say(f"Request {sent['request_id']}: {sent['status']}")
+    if sent["status"] == "waiting":
+        say("  its answer: uomp requests list --sent; what comes: uomp inbox list")
     for name in ("code", "comment", "reason", "session_id", "expires_at"):
         if answer.get(name):
             say(f"  {name}: {answer[name]}")
@@ -140,7 +142,10 @@ def _print_requests(found: list[dict[str, Any]]) -> None:
         say("  exposes:", f"{exposes['items']} of your items now", _counts(exposes))
         if exposes["high"]:
             say("  HIGH SENSITIVITY:", ", ".join(exposes["high"]))
-        say(f"  answer:  uomp requests approve {one['request_id']}")
+        if one["status"] == "pending":
+            say(f"  yes:     uomp requests approve {one['request_id']}")
+            say("           (--key, --tag or --minutes grant less)")
+            say(f"  no:      uomp requests deny {one['request_id']}")
 
 
 def _counts(exposes: dict[str, Any]) -> str:

@@ -50,6 +50,7 @@ def ask(core: Core, question: Question) -> str:
     scope = Scope(keys=question.keys, tags=question.tags)
     if scope.is_empty():
         raise LocalError(Code.INVALID_REQUEST, "Ask for at least one key or tag.")
+    parse_scopes(Scopes(read=scope).to_json())
     to = find_peer(core, question.to)
     body = AuthorizeRequest(
         agent_id=question.agent_id or core.did,

@@ -69,6 +69,7 @@ def on_problem(core: Core, message: Incoming) -> None:
     thread = message.pthid or message.thread
     answer = {"code": code, "comment": report.comment}
     core.asked.answer(thread, message.peer, "refused", answer, core.now_text())
+    core.handoffs.refused(thread, code)
     core.log(
         Entry(
             action="problem_report",

@@ -18,11 +18,14 @@ MAX_NAME = 100  # characters
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A peer's new name. `may_send`: its packets are taken uninvited."""
+    """A peer's new name.
+
+    `may_send`: its packets are taken uninvited; None leaves a contact as it is.
+    """
 
     did: str
     name: str
-    may_send: bool = False
+    may_send: bool | None = None
     endpoint: str | None = None
 
 
@@ -51,12 +54,16 @@ def add(core: Core, naming: Naming) -> dict[str, Any]:
         raise LocalError(
             Code.STATE_CONFLICT, f'Another contact is called "{naming.name}".'
         )
+    known = core.peers.get(did)
+    may_send = naming.may_send
+    if may_send is None:
+        may_send = known is not None and known.may_send
     with core.ledger.transaction():
         core.peers.name(
             did,
             naming.name,
-            may_send=naming.may_send,
-            endpoint=naming.endpoint,
+            may_send=may_send,
+            endpoint=naming.endpoint or (known.endpoint if known else None),
             now=core.now_text(),
         )
         core.log(
@@ -65,10 +72,10 @@ def add(core: Core, naming: Naming) -> dict[str, Any]:
                 allowed=True,
                 reason="named by the owner",
                 peer=short_form(did),
-                detail={"may_send": naming.may_send},
+                detail={"may_send": may_send},
             )
         )
-    return {"did": short_form(did), "name": naming.name}
+    return {"did": short_form(did), "name": naming.name, "may_send": may_send}
 
 
 def remove(core: Core, who: str) -> dict[str, Any]:

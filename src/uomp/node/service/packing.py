@@ -69,11 +69,13 @@ def _may_leave(core: Core, outgoing: Outgoing) -> bool:
     return not why
 
 
-def give_up(core: Core, outgoing: Outgoing, why: str) -> None:
+def give_up(
+    core: Core, outgoing: Outgoing, why: str, code: Code = Code.PEER_UNREACHABLE
+) -> None:
     """Stop trying. Runs in the ledger's open transaction."""
     core.outbox.failed(outgoing.number, why)
     core.handoffs.lost(outgoing.message_id)
-    answer = {"code": Code.PEER_UNREACHABLE, "comment": why}
+    answer = {"code": code, "comment": why}
     core.asked.answer(
         outgoing.message_id, outgoing.peer, "failed", answer, core.now_text()
     )

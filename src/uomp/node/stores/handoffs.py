@@ -63,6 +63,14 @@ class Handoffs:
             message_id,
         )
 
+    def refused(self, message_id: str, code: str) -> None:
+        """Note that the peer has answered a delivery with a problem report."""
+        self._database.run(
+            "UPDATE handoffs SET status = ? WHERE message_id = ? AND receipt IS NULL",
+            f"refused: {code}",
+            message_id,
+        )
+
     def all(self) -> list[Handoff]:
         """Return what was handed over, oldest first."""
         rows = self._database.rows(

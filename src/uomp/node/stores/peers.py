@@ -11,7 +11,7 @@ _COLUMNS = "did, long, name, agent_id, may_send, knows_us, endpoint, contact"
 
 # Whether the owner has dealt with a peer; everyone else is a stranger.
 IS_KNOWN = """
-(EXISTS (SELECT 1 FROM peers WHERE did = {peer} AND contact)
+(EXISTS (SELECT 1 FROM peers AS p WHERE p.did = {peer} AND p.contact)
  OR EXISTS (SELECT 1 FROM asked WHERE asked.peer = {peer})
  OR EXISTS (SELECT 1 FROM held WHERE held.issuer = {peer})
  OR EXISTS (SELECT 1 FROM sessions WHERE sessions.agent_did = {peer})
@@ -90,10 +90,10 @@ class Peers:
 
     def prune(self, before: str) -> None:
         """Forget strangers who were first seen before `before` and left nothing."""
+        known = IS_KNOWN.format(peer="peers.did")
         self._database.run(
-            "DELETE FROM peers WHERE first_seen < ? AND agent_id IS NULL"
-            f" AND NOT {IS_KNOWN.format(peer='peers.did')}"
-            " AND did NOT IN (SELECT sender FROM requests)"
+            f"DELETE FROM peers WHERE first_seen < ? AND NOT {known}"  # noqa: S608
+            " AND agent_id IS NULL AND did NOT IN (SELECT sender FROM requests)"
             " AND did NOT IN (SELECT peer FROM outbox)",
             before,
         )
