@@ -10,7 +10,7 @@ STAMP := $(VENV)/.stamp
 SYSTEM := tests/system
 
 COMPILE := -m uv pip compile --quiet --universal --python-version 3.11 \
-	--generate-hashes --no-emit-index-url --no-header
+	--generate-hashes --no-header
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile

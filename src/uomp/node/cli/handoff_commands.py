@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from uomp.errors import Code, LocalError
+from uomp.node.cli.options import Keys, Reshare, Tags, reshare_of
 from uomp.node.cli.output import (
     HomeOption,
     JsonOption,
@@ -39,19 +40,10 @@ def handoff_send(
         str | None,
         typer.Option(help="Hand on this packet of the inbox, unaltered, in our own."),
     ] = None,
-    key: Annotated[
-        list[str] | None, typer.Option("--key", help="An item of ours; may repeat.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", help="Items with this tag; may repeat.")
-    ] = None,
+    key: Keys = None,
+    tag: Tags = None,
     intent: Annotated[str, typer.Option(help="What it is for.")] = "",
-    reshare: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="none (default), any, or a DID it may be handed to; repeats."
-        ),
-    ] = None,
+    reshare: Reshare = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,15 +56,9 @@ def handoff_send(
         keys=key or [],
         tags=tag or [],
         intent=intent,
-        reshare=_reshare(reshare),
+        reshare=reshare_of(reshare),
     )
     emit(found, as_json=as_json, human=_print_sent)
-
-
-def _reshare(given: list[str] | None) -> str | list[str]:
-    if not given or given == ["none"]:
-        return "none"
-    return "any" if given == ["any"] else given
 
 
 def _print_sent(found: dict[str, Any]) -> None:

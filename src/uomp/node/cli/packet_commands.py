@@ -11,6 +11,7 @@ import typer
 
 from uomp.errors import Code, LocalError
 from uomp.node.cli.handoff_commands import print_report
+from uomp.node.cli.options import Keys, Reshare, Tags, reshare_of
 from uomp.node.cli.output import (
     HomeOption,
     JsonOption,
@@ -66,31 +67,19 @@ def _tell_written(output: Path | None, name: str, *, as_json: bool) -> None:
 
 @packet_app.command("make")
 def packet_make(
-    key: Annotated[
-        list[str] | None, typer.Option("--key", help="An item of yours; may repeat.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", help="Items with this tag; may repeat.")
-    ] = None,
+    key: Keys = None,
+    tag: Tags = None,
     text: Annotated[str | None, typer.Option(help="A plain text instead.")] = None,
     to: Annotated[
         str | None, typer.Option(help="Only for this DID or contact.")
     ] = None,
     intent: Annotated[str, typer.Option(help="What it is for.")] = "",
-    reshare: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="none (default), any, or a DID it may be handed to; repeats."
-        ),
-    ] = None,
+    reshare: Reshare = None,
     output: Output = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make and sign a packet; it is printed unless --output is given."""
-    shared: str | list[str] = reshare or "none"
-    if shared in (["none"], ["any"]):
-        shared = shared[0]
     made = call(
         home,
         "packet.make",
@@ -99,7 +88,7 @@ def packet_make(
         text=text,
         to=to,
         intent=intent,
-        reshare=shared,
+        reshare=reshare_of(reshare),
     )
     _deliver(orjson.dumps(made["packet"]) + b"\n", output)
     _tell_written(output, made["packet_hash"], as_json=as_json)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from uomp.node.cli.options import Keys, Reshare, Tags, reshare_of
 from uomp.node.cli.output import (
     HomeOption,
     JsonOption,
@@ -18,9 +19,6 @@ from uomp.node.cli.waiting import wait_for_answer
 
 requests_app = typer.Typer(no_args_is_help=True, help="What others ask of you.")
 sessions_app = typer.Typer(no_args_is_help=True, help="What you have granted.")
-
-Keys = Annotated[list[str] | None, typer.Option("--key", help="A key; may repeat.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may repeat.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -172,12 +170,7 @@ def requests_approve(
     max_reads: Annotated[
         int | None, typer.Option(help="At most this many reads by message.", min=1)
     ] = None,
-    reshare: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="none (default), any, or a DID it may be handed to; repeats."
-        ),
-    ] = None,
+    reshare: Reshare = None,
     widen: Annotated[
         bool, typer.Option("--widen", help="Allow more than was asked for.")
     ] = False,
@@ -199,18 +192,12 @@ def requests_approve(
             "deny_tags": deny_tag or [],
             "minutes": minutes,
             "max_reads": max_reads,
-            "reshare": _reshare(reshare),
+            "reshare": reshare_of(reshare),
             "widen": widen,
             "packet": not no_packet,
         },
     )
     emit(found, as_json=as_json, human=_print_granted)
-
-
-def _reshare(given: list[str] | None) -> str | list[str]:
-    if not given or given == ["none"]:
-        return "none"
-    return "any" if given == ["any"] else given
 
 
 def _print_granted(found: dict[str, Any]) -> None:
