@@ -114,7 +114,13 @@ class Pair:
             secrets={self.bob.kid: self.key(self.bob)},
             resolve=self.resolve,
         )
-        return check(unpacked, our_dids=(self.bob.did,), now=NOW, require="authcrypt")
+        return check(
+            unpacked,
+            our_dids=(self.bob.did,),
+            now=NOW,
+            require="authcrypt",
+            max_bare=2 * max(SIZES),
+        )
 
 
 def pack_floor(

@@ -207,7 +207,9 @@ def ask_and_grant(alice: Person, bob: Person, carol: Person) -> tuple[str, str]:
     (OUT / "receiver-did.json").write_text(
         json.dumps(bob.uomp("did", "show")["document"], indent=2)
     )
-    tell(f"  Alice holds the signed receipt of Bob's node: {handed['receipt']['status']}")
+    tell(
+        f"  Alice holds the signed receipt of Bob's node: {handed['receipt']['status']}"
+    )
     return session_id, packet["packet_id"]
 
 

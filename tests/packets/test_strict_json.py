@@ -1,5 +1,6 @@
 """The strict loader: what is let in, what is refused, what is called canonical."""
 
+import gzip
 import json
 import threading
 from pathlib import Path
@@ -9,9 +10,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from uomp.errors import Code, PeerError
+from uomp.errors import Code, PeerError, VerificationError
 from uomp.packets.canonical import encode
-from uomp.packets.strict import MAX_DEPTH, Loaded, MalformedJson, loads
+from uomp.packets.encodings import decompress
+from uomp.packets.multibase import b64_encode
+from uomp.packets.strict import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_VALUES,
+    Loaded,
+    MalformedJson,
+    loads,
+)
 
 JCS = Path(__file__).parents[1] / "vectors" / "rfc8785"
 
@@ -317,3 +327,73 @@ def test_an_error_never_quotes_what_was_sent() -> None:
     error = refusal(b'{"secret-canary":1,"secret-canary":2}')
     assert "canary" not in str(error)
     assert "canary" not in error.public
+
+
+# ---- how many values -------------------------------------------------------
+
+
+def many(count: int, one: bytes) -> bytes:
+    return b"[" + b",".join([one] * count) + b"]"
+
+
+def count_values(value: Any) -> int:
+    """Count as the loader says it does: an empty container counts for two."""
+    inside = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, dict | list):
+        return 1
+    return 1 + (sum(map(count_values, inside)) if value else 1)
+
+
+@pytest.mark.requirement("SYS-10")
+@pytest.mark.parametrize(
+    "one",
+    [b"[]", b'{"a":0}', b"0", b'""', b'"a\\"["', b'"\\\\"', b'{"":{"":""}}', b" [ ] "],
+)
+def test_too_many_values_are_refused_however_small_they_are(one: bytes) -> None:
+    data = many(1_000, one)
+    most = count_values(json.loads(data))
+    assert len(loads(data, max_values=most).value) == 1_000
+    assert refusal(data, max_values=most - 1).code is Code.PACKET_TOO_LARGE
+    assert refusal(data + b"x", max_values=most - 1).code is Code.PACKET_TOO_LARGE
+
+
+@pytest.mark.parametrize("text", ["[{,", '"[', "\\[", '\\","', ",:", '","', "é[,"])
+def test_marks_inside_of_texts_and_names_are_no_values(text: str) -> None:
+    value = {text * 500: text * 500, "a": [text, text, ""], text: ""}
+    for data in (encode(value), json.dumps(value).encode()):
+        assert loads(data, max_values=count_values(value)).value == value
+        refused = refusal(data, max_values=count_values(value) - 1)
+        assert refused.code is Code.PACKET_TOO_LARGE
+
+
+@pytest.mark.requirement("SYS-10")
+@pytest.mark.parametrize("one", [b"[]", b'{"a":0}', b'"a"', b"0"])
+def test_a_large_text_of_tiny_values_is_refused(one: bytes) -> None:
+    data = many(MAX_VALUES + 1, one)
+    assert len(data) < MAX_BYTES
+    assert refusal(data).code is Code.PACKET_TOO_LARGE
+
+
+@given(values, st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_values_are_counted_exactly(
+    value: object,
+    ascii_only: bool,  # noqa: FBT001
+) -> None:
+    # The text is longer than the limit, so that it is counted at all.
+    data = json.dumps([value], ensure_ascii=ascii_only, indent=1).encode()
+    most = count_values([value])
+    assert loads(data, max_values=most).value == json.loads(data)
+    assert refusal(data, max_values=most - 1).code is Code.PACKET_TOO_LARGE
+
+
+@pytest.mark.requirement("SYS-10", "PAM-5.1-7")
+def test_a_compressed_payload_of_too_many_tiny_values_is_refused() -> None:
+    def packed(count: int) -> str:
+        # Level 0 leaves out what the limits of size and ratio would refuse.
+        return b64_encode(gzip.compress(many(count, b"[]"), compresslevel=0))
+
+    assert decompress(packed(1_000)) == [[]] * 1_000
+    with pytest.raises(VerificationError, match="too many values") as caught:
+        decompress(packed(MAX_VALUES + 1))
+    assert caught.value.code is Code.PACKET_TOO_LARGE

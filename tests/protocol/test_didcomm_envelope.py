@@ -29,6 +29,7 @@ from uomp.protocol.didcomm.authcrypt import pack_authcrypt
 from uomp.protocol.didcomm.build import plaintext
 from uomp.protocol.didcomm.jwe import MAX_RECIPIENTS
 from uomp.protocol.didcomm.jws import sign_message
+from uomp.protocol.didcomm.message import attach
 from uomp.protocol.didcomm.refusal import Problem, RefusalError
 from uomp.protocol.didcomm.unpack import peek, unpack
 
@@ -77,6 +78,15 @@ def test_bodies_of_every_size_come_through(size: int) -> None:
     data = plaintext(ping(body={"text": "x" * size}))
     for packed in (auth(data), anon(data)):
         assert opened(packed).plaintext["body"] == {"text": "x" * size}
+
+
+@pytest.mark.parametrize("size", [1_000_000, 10_000_000])
+@pytest.mark.requirement("SYS-5")
+def test_large_attachments_come_through(size: int) -> None:
+    made = attach("packet", b"x" * size, media_type="text/plain")
+    data = plaintext(ping(attachments=(made,)))
+    for packed in (auth(data), anon(data)):
+        assert opened(packed).plaintext == json.loads(data)
 
 
 @pytest.mark.parametrize("count", [2, 17, MAX_RECIPIENTS])

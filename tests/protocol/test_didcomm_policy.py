@@ -196,7 +196,15 @@ def test_mutual_tls_proves_a_sender_as_well() -> None:
         {"expires_time": str(NOW)},
         {"please_ack": "x"},
         {"please_ack": [7]},
-        {"ack": ["x"] * 65},
+        {"pthid": "é" * 129},
+        {"thid": "é" * 129},
+        {"please_ack": ["x"] * 17},
+        {"please_ack": ["x" * 257]},
+        {"please_ack": ["é" * 129]},
+        {"please_ack": ["a\nb"]},
+        {"ack": ["x"] * 17},
+        {"ack": ["x" * 257]},
+        {"ack": ["x", "é" * 129]},
         {"return_route": "some"},
         {"attachments": {}},
         {"attachments": [{}]},
@@ -213,6 +221,14 @@ def test_mutual_tls_proves_a_sender_as_well() -> None:
 )
 def test_a_member_that_is_not_as_it_must_be_is_refused(members: dict[str, Any]) -> None:
     refused(sent(**members), Problem.MALFORMED)
+
+
+@pytest.mark.parametrize("id_", ["x" * 256, "é" * 128])
+def test_ids_and_acknowledgements_may_be_as_long_as_the_limit(id_: str) -> None:
+    sixteen = [id_] * 16
+    message = let_in(sent(id=id_, thid=id_, pthid=id_, ack=sixteen, please_ack=sixteen))
+    assert (message.id, message.thid, message.pthid) == (id_, id_, id_)
+    assert message.ack == message.please_ack == tuple(sixteen)
 
 
 def test_a_short_type_is_the_long_one() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from uomp.errors import UompError
 from uomp.transports.base import Inbound, Reply
+from uomp.transports.bounds import SMALL_BODY, source_of
 from uomp.transports.listener import Limits, Listener
 
 CANARY = "canary-3f1d"
@@ -210,3 +211,125 @@ def test_what_is_not_a_socket_is_not_removed(tmp_path: Path) -> None:
 
     run(scene)
     assert path.read_text() == "keep me"
+
+
+# ---- what peers may hold ---------------------------------------------------
+
+
+@pytest.mark.requirement("SYS-10")
+def test_a_peer_that_does_not_begin_its_body_is_cut_off_early() -> None:
+    async def scene() -> None:
+        async with listening(first_byte_seconds=0.2, body_seconds=60.0) as port:
+            answer = await exchange(port, request("Content-Length: 100"))
+            assert status_of(answer) == 408
+            whole = await exchange(port, request(body="abc"))
+            assert status_of(whole) == 200
+            assert status_of(await exchange(port, request())) == 200  # it has no body
+
+    run(scene)
+
+
+async def begin(port: int, total: int, sent: int) -> asyncio.StreamWriter:
+    """Begin a body and let it hang; its bytes have been read when this returns."""
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request(f"Content-Length: {total}") + b"x" * sent)
+    await writer.drain()
+    return writer
+
+
+async def answered(port: int, body: str, status: int) -> None:
+    """Ask until the answer is this one: a hanging body is read soon, not at once."""
+    async with asyncio.timeout(10):
+        while status_of(await exchange(port, request(body=body))) != status:
+            pass
+
+
+LARGE = "x" * (3 * SMALL_BODY)
+
+
+@pytest.mark.requirement("SYS-10")
+def test_bodies_together_are_bounded_and_small_ones_pass() -> None:
+    most = {"max_body": 4 * SMALL_BODY, "max_bodies_bytes": 4 * SMALL_BODY}
+
+    async def scene() -> None:
+        async with listening(**most) as port:
+            await answered(port, LARGE, 200)
+            held = await begin(port, 4 * SMALL_BODY, 4 * SMALL_BODY - 1)
+            await answered(port, LARGE, 503)
+            await answered(port, "x" * SMALL_BODY, 200)
+            held.close()
+            await answered(port, LARGE, 200)
+
+    run(scene)
+
+
+def test_a_body_that_finds_no_room_is_refused_before_it_is_sent() -> None:
+    async def scene() -> None:
+        most = {"max_body": 4 * SMALL_BODY, "max_bodies_bytes": 2 * SMALL_BODY}
+        async with listening(**most, first_byte_seconds=60.0) as port:
+            announced = request(f"Content-Length: {3 * SMALL_BODY}")
+            assert status_of(await exchange(port, announced)) == 503
+
+    run(scene)
+
+
+@pytest.mark.requirement("SYS-10")
+def test_a_body_that_tells_no_length_is_counted_as_it_comes() -> None:
+    async def scene() -> None:
+        most = {"max_body": 4 * SMALL_BODY, "max_bodies_bytes": 2 * SMALL_BODY}
+        async with listening(**most) as port:
+            chunk = f"{SMALL_BODY:x}\r\n{'x' * SMALL_BODY}\r\n"
+            head = request("Transfer-Encoding: chunked")
+            data = head + (chunk * 3 + "0\r\n\r\n").encode()
+            assert status_of(await exchange(port, data)) == 503
+            small = head + (chunk + "0\r\n\r\n").encode()
+            assert status_of(await exchange(port, small)) == 200
+
+    run(scene)
+
+
+@pytest.mark.requirement("SYS-10")
+def test_one_peer_holds_only_some_of_the_connections() -> None:
+    async def scene() -> None:
+        limits = {"max_source_connections": 2, "source_of": lambda address: address}
+        async with listening(**limits) as port:
+            held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+            assert await exchange(port, request()) == b""
+            held[0][1].close()
+            await answered(port, "abc", 200)
+            held[1][1].close()
+
+    run(scene)
+
+
+def test_programs_on_this_machine_are_not_counted_as_one_peer() -> None:
+    async def scene() -> None:
+        async with listening(max_source_connections=2) as port:
+            held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(9)]
+            assert status_of(await exchange(port, request())) == 200
+            for _, writer in held:
+                writer.close()
+
+    run(scene)
+
+
+@pytest.mark.parametrize(
+    ("address", "source"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("127.0.0.1", ""),
+        ("127.9.9.9", ""),
+        ("::1", ""),
+        ("::ffff:127.0.0.1", ""),
+        ("", ""),
+        ("/run/uomp.sock", ""),
+    ],
+)
+def test_a_peer_is_an_address_or_a_network_of_one_host(
+    address: str, source: str
+) -> None:
+    assert source_of(address) == source

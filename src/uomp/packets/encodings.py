@@ -43,10 +43,14 @@ def decompress(payload: object) -> Any:  # noqa: ANN401
     except EncodingError as error:
         raise violation("a compressed payload is not base64") from error
     try:
+        # Tiny values cost far more than their bytes: their number is bounded as well.
         return strict.loads(_inflate(raw), max_bytes=MAX_UNPACKED_BYTES).value
     except VerificationError:
         raise
     except PeerError as error:
+        if error.code is Code.PACKET_TOO_LARGE:
+            message = "A compressed payload holds too many values."
+            raise VerificationError(error.code, message) from error
         raise violation("a compressed payload is not strict JSON") from error
 
 

@@ -9,7 +9,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +19,15 @@ from aiohttp.web_protocol import RequestHandler
 
 from uomp.errors import Code, LocalError, UnavailableError
 from uomp.transports.base import Handler, Inbound, Reply
+from uomp.transports.bounds import BodyBudget, Share, Sources, source_of
 
 HEADER_SECONDS = 5.0
 BODY_SECONDS = 30.0  # a large message over a slow line; headers get far less
+FIRST_BYTE_SECONDS = 5.0  # who announces a body has it ready
 IDLE_SECONDS = 15.0
 MAX_CONNECTIONS = 200
+MAX_SOURCE_CONNECTIONS = 32  # one peer cannot hold them all; a busy one has a few
+MAX_BODIES_BYTES = 128 << 20  # four messages of the largest size at once
 
 _NAME: Final = "uomp"  # no version of anything is told
 _MALFORMED: Final = (
@@ -40,7 +44,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The `Host` headers that are answered; None: any."""
     header_seconds: float = HEADER_SECONDS
     body_seconds: float = BODY_SECONDS
+    first_byte_seconds: float = FIRST_BYTE_SECONDS
     max_connections: int = MAX_CONNECTIONS
+    max_source_connections: int = MAX_SOURCE_CONNECTIONS
+    source_of: Callable[[str], str] = source_of
+    """What stands for the peer at an address; empty: it is not counted."""
+    max_bodies_bytes: int = MAX_BODIES_BYTES
+    """Of all bodies that are read or handled at once; small ones pass anyhow."""
 
 
 class _Connection(RequestHandler):
@@ -49,6 +59,7 @@ class _Connection(RequestHandler):
     limits: Limits
     owner: "_Server"
     began: bool = False
+    _source: str = ""
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -56,6 +67,12 @@ class _Connection(RequestHandler):
         if len(self.owner.connections) > self.limits.max_connections:
             self.force_close()
             return
+        name = transport.get_extra_info("peername")
+        source = self.limits.source_of(name[0]) if isinstance(name, tuple) else ""
+        if source and not self.owner.sources.enter(source):
+            self.force_close()
+            return
+        self._source = source
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(self.limits.header_seconds, self._check)
 
@@ -67,6 +84,9 @@ class _Connection(RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+        if self._source:
+            self.owner.sources.leave(self._source)
+            self._source = ""
         super().connection_lost(exc)
 
     def handle_error(
@@ -94,6 +114,7 @@ class _Server(web.Server):
     """Makes the connections above."""
 
     limits: Limits
+    sources: Sources
 
     def __call__(self) -> RequestHandler:
         made = _Connection(self, loop=asyncio.get_running_loop(), **self._kwargs)
@@ -107,6 +128,7 @@ class Listener:
     def __init__(self, handler: Handler, limits: Limits) -> None:
         self._handler = handler
         self._limits = limits
+        self._budget = BodyBudget(limits.max_bodies_bytes)
         self._runner: web.ServerRunner | None = None
 
     async def start_tcp(self, host: str, port: int) -> int:
@@ -150,6 +172,7 @@ class Listener:
             lingering_time=0.0,
         )
         server.limits = self._limits
+        server.sources = Sources(self._limits.max_source_connections)
         self._runner = web.ServerRunner(server, shutdown_timeout=3.0)
         await self._runner.setup()
         return self._runner
@@ -165,13 +188,17 @@ class Listener:
         refused = self._refuse(request)
         if refused is not None:
             return _to_response(refused, close=True)
-        try:
-            async with asyncio.timeout(self._limits.body_seconds):
-                body = await self._read(request)
-        except TimeoutError:
-            return _to_response(_plain(408), close=True)
-        if body is None:
-            return _to_response(_plain(413), close=True)
+        with Share(self._budget) as share:
+            try:
+                async with asyncio.timeout(self._limits.body_seconds):
+                    body = await self._read(request, share)
+            except TimeoutError:
+                body = _plain(408)
+            if isinstance(body, Reply):
+                return _to_response(body, close=True)
+            return await self._handle(request, body)
+
+    async def _handle(self, request: web.BaseRequest, body: bytes) -> web.Response:
         source, process = _peer(request)
         inbound = Inbound(
             method=request.method,
@@ -199,12 +226,20 @@ class Listener:
             return _plain(413)
         return None
 
-    async def _read(self, request: web.BaseRequest) -> bytes | None:
+    async def _read(self, request: web.BaseRequest, share: Share) -> bytes | Reply:
+        """Return the body, or why it is not taken."""
+        if not share.announce(request.content_length or 0):
+            return _plain(503)
+        async with asyncio.timeout(self._limits.first_byte_seconds):
+            chunk = await request.content.readany()
         parts = bytearray()
-        async for chunk in request.content.iter_any():
+        while chunk:
             parts += chunk
             if len(parts) > self._limits.max_body:
-                return None
+                return _plain(413)
+            if not share.take(len(chunk)):
+                return _plain(503)
+            chunk = await request.content.readany()
         return bytes(parts)
 
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.keywrap import (
 )
 
 from uomp.packets.multibase import b64url_decode, b64url_encode
-from uomp.packets.strict import loads
+from uomp.packets.strict import check_values, loads
 from uomp.protocol.didcomm import content
 from uomp.protocol.didcomm.refusal import Problem, RefusalError, malformed
 
@@ -28,6 +28,8 @@ AUTHCRYPT: Final = "ECDH-1PU+A256KW"
 ANONCRYPT: Final = "ECDH-ES+A256KW"
 MAX_MESSAGE_BYTES: Final = 32 * 1024 * 1024  # what `max_receive_bytes` tells peers
 MAX_RECIPIENTS: Final = 100  # keys, not people: a DID may have several
+# An envelope for all of them has under a thousand values; some agents write more.
+MAX_ENVELOPE_VALUES: Final = 20_000
 
 # The one list of what is understood. ECDH-1PU wraps only keys of AES-CBC with HMAC.
 ENCRYPTIONS: Final = {
@@ -41,7 +43,7 @@ _HEADER_DEPTH: Final = 4
 _REFUSED: Final = frozenset({"crit", "zip"})
 _ONLY_PROTECTED: Final = _REFUSED | {"alg", "enc", "apu", "apv", "skid", "typ"}
 _OUR_NAMES: Final = _ONLY_PROTECTED | {"apv", "epk"}
-_OWN_START: Final = b'{"ciphertext":'
+_OWN_START: Final = b'{"ciphertext":"'
 _ONLY_KID: Final = {"kid"}
 _KEK_BITS: Final = (256).to_bytes(4)
 _CACHED_PARTIES: Final = 256  # under 4 MB with the longest ids
@@ -106,9 +108,17 @@ _encoder = msgspec.json.Encoder()
 
 
 def read_own(data: bytes, max_bytes: int) -> Jwe | None:
-    """Read an encrypted message if it is exactly as this program writes it."""
+    """Read an encrypted message if it is exactly as this program writes it.
+
+    Raises:
+        MalformedJson: `PACKET_TOO_LARGE` if it has more values than an envelope has.
+    """
     if len(data) > max_bytes or not data.startswith(_OWN_START):
         return None
+    # The ciphertext is one value. No text has more values than bytes.
+    end = data.find(b'"', len(_OWN_START))
+    if end < 0 or len(data) - end > MAX_ENVELOPE_VALUES:
+        check_values(data, MAX_ENVELOPE_VALUES)
     return _read_own(data, _jwe_decoder)
 
 
@@ -139,6 +149,8 @@ def check_envelope(jwe: Jwe) -> Envelope:
     skid = header.skid if header.alg == AUTHCRYPT else None
     if header.alg == AUTHCRYPT and skid is None:
         raise malformed("An authenticated envelope does not name its sender.")
+    if skid is not None and len(skid) > _MAX_KID_CHARS:
+        raise malformed("The key id of a sender is too long.")
     parties = describe_parties(header.alg, skid, kids)
     if skid is not None and header.apu != parties.apu:
         raise malformed("The party information is not of the sender.")

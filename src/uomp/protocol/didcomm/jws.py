@@ -32,8 +32,14 @@ class Signature(NamedTuple):
     """One signature, its headers checked, not yet verified."""
 
     kid: str
-    signed: bytes
+    protected: str
+    body: str
     value: bytes
+
+    @property
+    def signed(self) -> bytes:
+        """The bytes under the signature, made anew: several may be over 30 MB each."""
+        return f"{self.protected}.{self.body}".encode()
 
 
 class Signed(NamedTuple):
@@ -143,7 +149,7 @@ def _read_signature(entry: object, body: str) -> Signature:
     if not isinstance(kid, str) or beside.get("kid", kid) != kid:
         raise malformed("A signature names no signer, or two.")
     value = b64url_decode(_text(entry, "signature"))
-    return Signature(kid, f"{text}.{body}".encode(), value)
+    return Signature(kid, text, body, value)
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:

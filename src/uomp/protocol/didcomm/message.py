@@ -18,7 +18,10 @@ MEDIA_TYPE: Final = "application/didcomm-plain+json"
 MAX_ID_BYTES: Final = 256  # ids are kept to refuse replays
 MAX_DIDS: Final = 100  # in `to`, as many as there may be recipient keys
 MAX_ATTACHMENTS: Final = 64
-MAX_ACKS: Final = 64
+MAX_ACKS: Final = 16  # kept with the message; a peer answers few at once
+# All that is not in attachments is stored, logged and shown to the owner: a manifest or
+# an answer has some KiB. Packets travel in attachments.
+MAX_BARE_BYTES: Final = 256 * 1024
 MAX_TIME: Final = 2**53 - 1  # epoch seconds
 _MAX_TYPE_CHARS: Final = 512
 _MAX_TEXT_CHARS: Final = 2_048
@@ -37,6 +40,9 @@ Id = Annotated[
     str,
     Meta(min_length=1, max_length=MAX_ID_BYTES, pattern=r"^[^\x00-\x1f\x7f]+\Z"),
 ]
+_Ack = Annotated[
+    str, Meta(max_length=MAX_ID_BYTES, pattern=r"^[^\x00-\x1f\x7f]*\Z")
+]  # the id of a message; "" stands for the message itself
 _Did = Annotated[str, Meta(min_length=1, max_length=MAX_DID_CHARS)]
 _Text = Annotated[str, Meta(max_length=_MAX_TEXT_CHARS)]
 _Time = Annotated[int, Meta(ge=0, le=MAX_TIME)]
@@ -104,8 +110,8 @@ class Plaintext(
     attachments: (
         Annotated[tuple[Attachment, ...], Meta(max_length=MAX_ATTACHMENTS)] | None
     ) = None
-    please_ack: Annotated[tuple[str, ...], Meta(max_length=MAX_ACKS)] | None = None
-    ack: Annotated[tuple[str, ...], Meta(max_length=MAX_ACKS)] | None = None
+    please_ack: Annotated[tuple[_Ack, ...], Meta(max_length=MAX_ACKS)] | None = None
+    ack: Annotated[tuple[_Ack, ...], Meta(max_length=MAX_ACKS)] | None = None
     from_prior: Annotated[str, Meta(max_length=MAX_JWT_CHARS)] | None = None
     return_route: Literal["none", "all", "thread"] | None = None
 

@@ -12,13 +12,13 @@ import msgspec
 from uomp.errors import PeerError
 from uomp.packets.strict import loads
 from uomp.protocol.did.document import DidDocument
-from uomp.protocol.did.syntax import did_of, same_did
+from uomp.protocol.did.syntax import MAX_DID_CHARS, did_of, same_did
 from uomp.protocol.didcomm import jwe, jws
 from uomp.protocol.didcomm.agreement import AgreementKey
 from uomp.protocol.didcomm.anoncrypt import open_anoncrypt
 from uomp.protocol.didcomm.authcrypt import open_authcrypt
 from uomp.protocol.didcomm.from_prior import FromPrior, verify_prior
-from uomp.protocol.didcomm.jwe import MAX_MESSAGE_BYTES
+from uomp.protocol.didcomm.jwe import MAX_ENVELOPE_VALUES, MAX_MESSAGE_BYTES
 from uomp.protocol.didcomm.refusal import (
     Problem,
     RefusalError,
@@ -28,6 +28,10 @@ from uomp.protocol.didcomm.refusal import (
 
 Layer = Literal["authcrypt", "anoncrypt", "signed", "tls", "plain"]
 Resolve = Callable[[str], DidDocument]
+
+# A message has few values of its own, and what is inline in attachments is small:
+# packets travel as base64.
+MAX_PLAIN_VALUES: Final = 200_000
 
 # Which layer may stand in which: the media types of DIDComm v2.1, and no other nesting.
 # So there are at most four layers, and each is met at most once.
@@ -64,10 +68,11 @@ class Unpacked(msgspec.Struct, frozen=True, kw_only=True):
     `sender` and `signer` are key ids that are proved: of the authenticated encryption,
     and of the signature. `recipient` is our key id it was encrypted for. `layers` go
     from the outside to `plain`. For a message over mutual TLS `sender` and `recipient`
-    are the DIDs of both ends.
+    are the DIDs of both ends. `size` is that of the plaintext, in bytes.
     """
 
     plaintext: dict[str, Any]
+    size: int
     layers: tuple[Layer, ...]
     sender: str | None = None
     signer: str | None = None
@@ -88,7 +93,7 @@ def peek(data: bytes, *, max_bytes: int = MAX_MESSAGE_BYTES) -> EnvelopeHeader:
         RefusalError: if the layer is not built as it must be.
     """
     try:
-        read = _read(data, max_bytes)
+        read = _read(data, max_bytes, MAX_ENVELOPE_VALUES)
         if isinstance(read, jwe.Envelope):
             header = read.header
             return EnvelopeHeader(
@@ -137,16 +142,20 @@ def read_plaintext(
     `sender` is the DID bound to the client certificate, `recipient` our DID.
 
     Raises:
-        RefusalError: if it is not strict JSON, or an envelope.
+        RefusalError: if it is not strict JSON, an envelope, or too big.
     """
     try:
-        value = _read(data, max_bytes)
+        value = _read(data, max_bytes, MAX_PLAIN_VALUES)
     except PeerError as error:
         raise refusal_of(error) from error
     if not isinstance(value, dict):
         raise malformed("An envelope stands where a plaintext message is expected.")
     return Unpacked(
-        plaintext=value, layers=("tls", "plain"), sender=sender, recipient=recipient
+        plaintext=value,
+        size=len(data),
+        layers=("tls", "plain"),
+        sender=sender,
+        recipient=recipient,
     )
 
 
@@ -157,9 +166,11 @@ class _Keys(NamedTuple):
 
 def _unpack(data: bytes, keys: _Keys, max_bytes: int) -> Unpacked:
     layers: list[Layer] = []
+    most = MAX_ENVELOPE_VALUES  # a bare plaintext is let in by no policy
     sender = signer = recipient = None
     while True:
-        read = _read(data, max_bytes)
+        read = _read(data, max_bytes, most)
+        most = MAX_PLAIN_VALUES
         if isinstance(read, dict):
             _enter(layers, "plain")
             break
@@ -171,10 +182,12 @@ def _unpack(data: bytes, keys: _Keys, max_bytes: int) -> Unpacked:
             data, signer = _verify(read, keys.resolve)
     prior = read.get("from_prior")
     if prior is not None:
-        proved = read.get("from") if sender or signer else None
+        named = _read_from(read)
+        proved = named if sender or signer else None
         prior = verify_prior(prior, proved, keys.resolve)
     return Unpacked(
         plaintext=read,
+        size=len(data),
         layers=tuple(layers),
         sender=sender,
         signer=signer,
@@ -183,18 +196,31 @@ def _unpack(data: bytes, keys: _Keys, max_bytes: int) -> Unpacked:
     )
 
 
+def _read_from(message: Mapping[str, Any]) -> str | None:
+    """Return the sender a message names; its other members are typed by the policy."""
+    named = message.get("from")
+    if named is None:
+        return None
+    # Comparing DIDs keeps them for a while: no long text may get there.
+    if not isinstance(named, str) or len(named) > MAX_DID_CHARS:
+        raise malformed("The sender in a message is no text, or too long.")
+    return named
+
+
 def _enter(layers: list[Layer], layer: Layer) -> None:
     if layer not in _INSIDE[layers[-1] if layers else None]:
         raise malformed("The layers of a message are nested in no known way.")
     layers.append(layer)
 
 
-def _read(data: bytes, max_bytes: int) -> jwe.Envelope | jws.Signed | dict[str, Any]:
+def _read(
+    data: bytes, max_bytes: int, max_values: int
+) -> jwe.Envelope | jws.Signed | dict[str, Any]:
     """Tell the kind of a layer by its members and check its form."""
     own = jwe.read_own(data, max_bytes)
     if own is not None:
         return jwe.check_envelope(own)
-    value = loads(data, max_bytes=max_bytes).value
+    value = loads(data, max_bytes=max_bytes, max_values=max_values).value
     if not isinstance(value, dict):
         raise malformed("A message is no JSON object.")
     if "ciphertext" in value:
@@ -225,9 +251,9 @@ def _verify(signed: jws.Signed, resolve: Resolve) -> tuple[bytes, str]:
     The signer is resolved only if the message names it as its sender: a header is no
     reason to go and fetch anything.
     """
-    message = loads(signed.payload).value
-    named = message.get("from") if isinstance(message, dict) else None
-    if not isinstance(named, str):
+    message = loads(signed.payload, max_values=MAX_PLAIN_VALUES).value
+    named = _read_from(message) if isinstance(message, dict) else None
+    if named is None:
         raise malformed("A signed message does not name its sender.")
     for signature in signed.signatures:
         if not same_did(did_of(signature.kid), named):
