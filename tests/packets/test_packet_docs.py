@@ -63,6 +63,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         encodings.MAX_UNPACKED_BYTES,
         encodings.MAX_RATIO,
         strict.MAX_DEPTH,
+        strict.MAX_VALUES,
         header.MAX_DID,
         MAX_DEPTH,
         MAX_FUTURE.total_seconds(),

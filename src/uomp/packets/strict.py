@@ -1,5 +1,6 @@
 """The one way in for JSON bytes from elsewhere: I-JSON (RFC 7493), strictly read."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,21 +114,24 @@ def _is_plain(data: bytes, value: object, max_depth: int) -> bool:
     That is: ASCII only, so that names sort alike in UTF-16, no fraction, no large
     integer, and not too deep.
     """
-    return len(data) <= _SMALL and data.isascii() and _is_simple(value, max_depth)
+    return len(data) <= _SMALL and data.isascii() and _are_simple((value,), max_depth)
 
 
-def _is_simple(value: Any, depth: int) -> bool:  # noqa: ANN401
-    kind = type(value)
-    if kind in _SIMPLE:
-        return True
-    if kind is int:
-        return bool(abs(value) <= MAX_SAFE_INTEGER)
-    if depth == 0 or kind is float:
-        return False
-    inside = value.values() if kind is dict else value
-    return _SIMPLE.issuperset(map(type, inside)) or all(
-        _is_simple(one, depth - 1) for one in inside
-    )
+def _are_simple(values: Iterable[Any], depth: int) -> bool:
+    for one in values:
+        kind = type(one)
+        if kind in _SIMPLE:
+            continue
+        if kind is int:
+            simple = abs(one) <= MAX_SAFE_INTEGER
+        elif kind is float or depth == 0:
+            simple = False
+        else:
+            inside = one.values() if kind is dict else one
+            simple = _are_simple(inside, depth - 1)
+        if not simple:
+            return False
+    return True
 
 
 def _check_limits(found: Survey, max_depth: int) -> None:
