@@ -1,7 +1,6 @@
 """Broken and hostile ChatGPT exports: a fault costs the one record it is in."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.chats import NOW, OPTIONS, conversation, message, node
 from uomp.adapters.base import (
     ImportedItem,
     ImportOptions,
@@ -26,8 +26,6 @@ from uomp.adapters.json_stream import MAX_DEPTH
 from uomp.adapters.report import Summary
 from uomp.packets.items import MAX_KEY_BYTES
 
-NOW = datetime(2026, 12, 1, tzinfo=UTC)
-OPTIONS = ImportOptions(now=NOW, tags=("chats",), sensitivity="low")
 EVERYTHING = ImportOptions(
     now=NOW,
     tags=("chats",),
@@ -36,21 +34,6 @@ EVERYTHING = ImportOptions(
     include_instructions=True,
     include_thoughts=True,
 )
-
-
-def message(
-    text: object = "hello", role: object = "user", **more: object
-) -> dict[str, Any]:
-    content = {"content_type": "text", "parts": [text]}
-    return {"author": {"role": role}, "content": content, **more}
-
-
-def node(parent: object, made: object) -> dict[str, Any]:
-    return {"parent": parent, "message": made}
-
-
-def conversation(mapping: object, name: str = "c", **more: object) -> dict[str, Any]:
-    return {"id": name, "current_node": "b", "mapping": mapping, **more}
 
 
 def good(name: str = "good") -> dict[str, Any]:

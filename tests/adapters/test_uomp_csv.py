@@ -1,20 +1,24 @@
 """UOMP's CSV form (sections 12.3, 12.4, 12.7, 12.10)."""
 
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.csv_imports import (
+    LABELLED,
+    OPTIONS,
+    TYPED,
+    faults,
+    items,
+    notes,
+    read,
+    value,
+)
 from uomp.adapters.base import (
     ImportedItem,
-    ImportOptions,
-    Note,
-    Outcome,
-    Problem,
     no_progress,
 )
 from uomp.adapters.detect import open_source
@@ -23,43 +27,8 @@ from uomp.adapters.report import check
 from uomp.adapters.uomp_csv import MAX_LINE_CHARS
 from uomp.adapters.uomp_table import MAX_COLUMNS
 from uomp.errors import Code, LocalError
-from uomp.packets.items import MemoryItem
 
 SAMPLE = Path(__file__).parents[1] / "data" / "uomp-import" / "items.csv"
-OPTIONS = ImportOptions(now=datetime(2026, 12, 1, 9, 30, tzinfo=UTC))
-LABELLED = msgspec.structs.replace(OPTIONS, tags=("t",), sensitivity="low")
-TYPED = msgspec.structs.replace(LABELLED, types=True)
-
-
-def read(
-    folder: Path,
-    data: str | bytes,
-    options: ImportOptions = LABELLED,
-    name: str = "x.csv",
-) -> list[Outcome]:
-    path = folder / name
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return list(open_source(path, "uomp-csv").read(options, no_progress))
-
-
-def items(outcomes: list[Outcome]) -> list[MemoryItem]:
-    return [each.item for each in outcomes if isinstance(each, ImportedItem)]
-
-
-def faults(outcomes: list[Outcome]) -> list[str]:
-    return [f"{x.ref}: {x.reason}" for x in outcomes if isinstance(x, Problem)]
-
-
-def notes(outcomes: list[Outcome]) -> list[str]:
-    return [f"{each.ref}: {each.text}" for each in outcomes if isinstance(each, Note)]
-
-
-def value(
-    folder: Path, header: str, row: str, options: ImportOptions = LABELLED
-) -> Any:
-    outcomes = read(folder, f"key,{header}\nk,{row}\n", options)
-    assert faults(outcomes) == []
-    return items(outcomes)[0].value
 
 
 @pytest.mark.requirement("UOMP-12.1-1", "UOMP-12.2-1", "UOMP-12.8-1", "UOMP-11.2-6")

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didcomm_peers import ALICE, BOB, KNOWN, MALLORY, seed
-from uomp.packets.multibase import b64url_encode, base58_encode, encode_multikey
+from support.documents import AGREEMENT_MULTIKEY, DID, MULTIKEY, document, method
+from uomp.packets.multibase import b64url_encode, base58_encode
 from uomp.protocol.did import peer4
 from uomp.protocol.did.document import parse_document
 from uomp.protocol.did.resolve import (
@@ -19,25 +20,6 @@ from uomp.protocol.did.resolve import (
     same_did,
 )
 from uomp.protocol.did.syntax import MAX_DID_CHARS, hash_text
-
-DID = "did:web:example.org"
-SIGNING = ALICE.signing.public_key().public_bytes_raw()
-AGREEING = ALICE.private.public_key().public_bytes_raw()
-MULTIKEY = encode_multikey("Ed25519", SIGNING)
-AGREEMENT_MULTIKEY = encode_multikey("X25519", AGREEING)
-JWK = {"kty": "OKP", "crv": "Ed25519", "x": b64url_encode(SIGNING)}
-
-
-def method(id_: str = "#k", **members: Any) -> dict[str, Any]:
-    made = {"id": id_, "controller": DID, "type": "Multikey"}
-    if not any(name.startswith("publicKey") for name in members):
-        made["publicKeyMultibase"] = MULTIKEY
-    return made | members
-
-
-def document(**members: Any) -> dict[str, Any]:
-    return {"@context": ["https://www.w3.org/ns/did/v1"], "id": DID} | members
-
 
 # ---- forms -----------------------------------------------------------------
 

@@ -23,7 +23,11 @@ from uomp.node.home import write_private
 handoff_app = typer.Typer(no_args_is_help=True, help="Packets you hand to others.")
 inbox_app = typer.Typer(no_args_is_help=True, help="Packets others handed to you.")
 
-OnConflict = Literal["keep-both", "skip", "replace"]
+PacketArgument = Annotated[str, typer.Argument(help="A packet's id or hash.")]
+ConflictOption = Annotated[
+    Literal["keep-both", "skip", "replace"],
+    typer.Option(help="What to do where your value differs."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -101,7 +105,7 @@ def _print_handoffs(found: list[dict[str, Any]]) -> None:
 
 @handoff_app.command("show")
 def handoff_show(
-    packet: Annotated[str, typer.Argument(help="A packet's id or hash.")],
+    packet: PacketArgument,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -149,7 +153,7 @@ def _print_inbox(found: list[dict[str, Any]]) -> None:
 
 @inbox_app.command("show")
 def inbox_show(
-    packet: Annotated[str, typer.Argument(help="A packet's id or hash.")],
+    packet: PacketArgument,
     output: Annotated[
         Path | None, typer.Option(help="Write the packet itself to this file.")
     ] = None,
@@ -194,10 +198,8 @@ def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
 
 @inbox_app.command("plan")
 def inbox_plan(
-    packet: Annotated[str, typer.Argument(help="A packet's id or hash.")],
-    on_conflict: Annotated[
-        OnConflict, typer.Option(help="What to do where your value differs.")
-    ] = "keep-both",
+    packet: PacketArgument,
+    on_conflict: ConflictOption = "keep-both",
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -219,10 +221,8 @@ def _print_plan(found: dict[str, Any]) -> None:
 
 @inbox_app.command("accept")
 def inbox_accept(
-    packet: Annotated[str, typer.Argument(help="A packet's id or hash.")],
-    on_conflict: Annotated[
-        OnConflict, typer.Option(help="What to do where your value differs.")
-    ] = "keep-both",
+    packet: PacketArgument,
+    on_conflict: ConflictOption = "keep-both",
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -238,7 +238,7 @@ def _print_accepted(found: dict[str, Any]) -> None:
 
 @inbox_app.command("reject")
 def inbox_reject(
-    packet: Annotated[str, typer.Argument(help="A packet's id or hash.")],
+    packet: PacketArgument,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,0 +1,24 @@
+"""Conversations as ChatGPT exports hold them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from uomp.adapters.base import ImportOptions
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+OPTIONS = ImportOptions(now=NOW, tags=("chats",), sensitivity="low")
+
+
+def message(
+    text: object = "hello", role: object = "user", **more: object
+) -> dict[str, Any]:
+    content = {"content_type": "text", "parts": [text]}
+    return {"author": {"role": role}, "content": content, **more}
+
+
+def node(parent: object, made: object) -> dict[str, Any]:
+    return {"parent": parent, "message": made}
+
+
+def conversation(mapping: object, name: str = "c", **more: object) -> dict[str, Any]:
+    return {"id": name, "current_node": "b", "mapping": mapping, **more}
