@@ -378,7 +378,7 @@ def shaped(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     record=ANYTHING | shaped(ANYTHING), options=st.sampled_from([OPTIONS, EVERYTHING])
 )
@@ -392,7 +392,7 @@ def test_no_conversation_whatever_it_holds_raises(
     assert outcomes == one(record, options)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cut=st.floats(0, 1), flip=st.integers(0, 255), where=st.floats(0, 1))
 def test_no_damage_to_the_bytes_raises(
     tmp_path_factory: pytest.TempPathFactory, cut: float, flip: int, where: float

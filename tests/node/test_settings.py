@@ -18,7 +18,7 @@ from uomp.node.home import Home
 
 
 @example(name='\x7f\x00"\\\n', port=1, presence=True, size=65536)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     name=st.text(st.characters(codec="utf-8"), max_size=200),
     port=st.integers(1, 65535),

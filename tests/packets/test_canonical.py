@@ -150,19 +150,19 @@ json_values = st.recursive(
 
 @pytest.mark.requirement("SYS-9", "PAM-5.1-1")
 @given(json_values)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_value_gives_the_bytes_of_the_reference(value: object) -> None:
     assert encode(value) == reference(value)
 
 
 @given(st.lists(st.one_of(finite, st.integers(-400, 400).map(lambda n: n / 8))))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_floats_give_the_bytes_of_the_reference(numbers: list[float]) -> None:
     assert encode(numbers) == reference(numbers)
 
 
 @given(st.dictionaries(st.text(st.sampled_from("a\ue000\uff0c\ufe0f😀𐀀")), st.none()))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_keys_are_sorted_by_utf_16_unit(value: dict[str, None]) -> None:
     order = sorted(value, key=lambda key: key.encode("utf-16-be"))
     assert list(json.loads(encode(value))) == order

@@ -227,7 +227,7 @@ def test_the_eight_points_of_small_order_are_refused_in_every_encoding() -> None
 
 
 @given(st.binary(min_size=32, max_size=32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_an_honest_key_is_admitted_and_never_with_torsion_added(seed: bytes) -> None:
     raw = public_key(seed)
     point = decode(raw)
@@ -239,7 +239,7 @@ def test_an_honest_key_is_admitted_and_never_with_torsion_added(seed: bytes) -> 
 
 
 @given(st.binary(min_size=32, max_size=32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_32_bytes_are_admitted_exactly_if_a_point_of_prime_order(
     raw: bytes,
 ) -> None:
@@ -278,7 +278,7 @@ def test_x25519_points_of_small_order_are_refused_as_the_library_would_agree() -
 
 
 @given(st.binary(min_size=32, max_size=32))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_honest_x25519_keys_are_admitted(seed: bytes) -> None:
     key = X25519PrivateKey.from_private_bytes(seed).public_key()
     assert is_admitted(key.public_bytes_raw(), "X25519")

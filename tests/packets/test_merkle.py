@@ -125,7 +125,7 @@ def test_roots_and_proofs_are_as_defined_and_verify(size: int) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_changed_inclusion_proof_verifies(data: st.DataObject) -> None:
     size = data.draw(st.integers(2, 70))
     index = data.draw(st.integers(0, size - 1))
@@ -143,7 +143,7 @@ def test_no_changed_inclusion_proof_verifies(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_changed_consistency_proof_verifies(data: st.DataObject) -> None:
     size = data.draw(st.integers(2, 70))
     old = data.draw(st.integers(1, size - 1))

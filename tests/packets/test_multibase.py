@@ -118,7 +118,7 @@ def test_what_is_no_key_gets_no_multikey(kind: str, size: int) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_bytes_come_back_from_every_text(data: bytes) -> None:
     assert base58_decode(base58_encode(data), max_chars=300) == data
     assert b64url_decode(b64url_encode(data)) == data
@@ -134,7 +134,7 @@ def test_any_bytes_come_back_from_every_text(data: bytes) -> None:
 
 
 @given(st.text("Az09+/-_=\n é", max_size=9))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_accepted_text_is_the_one_text_of_its_value(text: str) -> None:
     with suppress(EncodingError):
         assert b64_encode(b64_decode(text)) == text
@@ -151,7 +151,7 @@ def test_every_accepted_text_is_the_one_text_of_its_value(text: str) -> None:
 @given(
     st.text("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", max_size=60)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_base58_text_is_the_one_text_of_its_value(text: str) -> None:
     assert base58_encode(base58_decode(text)) == text
 
@@ -202,7 +202,7 @@ def test_the_length_of_base58_is_capped_before_any_work() -> None:
 
 
 @given(st.integers(0, 2**63 - 1), st.binary(max_size=3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_varints_come_back_with_their_length(number: int, rest: bytes) -> None:
     data = encode_varint(number)
     assert decode_varint(data + rest) == (number, len(data))

@@ -84,7 +84,7 @@ def test_a_commitment_cannot_be_stripped() -> None:
 
 
 @given(st.binary(max_size=100), st.binary(min_size=32, max_size=32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_plaintext_comes_back_to_its_recipient_alone(
     plaintext: bytes, seed: bytes
 ) -> None:

@@ -146,7 +146,7 @@ def test_what_is_no_envelope_is_refused(value: object) -> None:
         max_leaves=4,
     ),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_only_our_error_escapes(name: str, value: object) -> None:
     envelope = sealed()
     if envelope.get(name) != value:

@@ -250,7 +250,7 @@ values = st.recursive(
 
 
 @given(values)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_value_comes_back_from_its_canonical_bytes(value: object) -> None:
     data = encode(value)
     made = loads(data)
@@ -259,7 +259,7 @@ def test_any_value_comes_back_from_its_canonical_bytes(value: object) -> None:
 
 
 @given(values, st.booleans(), st.sampled_from([None, 1, "\t"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_other_writing_of_a_value_reads_the_same(
     value: object,
     ascii_only: bool,  # noqa: FBT001
@@ -300,7 +300,7 @@ def _has_duplicates(data: bytes) -> bool:
 )
 @example('{"a" :1,"\\u0061" :1}')
 @example('{"a" :1,"b:" :1}')
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_duplicates_are_found_exactly_where_another_parser_finds_them(
     text: str,
 ) -> None:
@@ -314,7 +314,7 @@ def test_duplicates_are_found_exactly_where_another_parser_finds_them(
 @given(
     st.binary(max_size=40) | st.text('{}[]":,\\u0a1.e- ', max_size=30).map(str.encode)
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_only_our_error_escapes(data: bytes) -> None:
     try:
         value = loads(data).value
@@ -375,7 +375,7 @@ def test_a_large_text_of_tiny_values_is_refused(one: bytes) -> None:
 
 
 @given(values, st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_values_are_counted_exactly(
     value: object,
     ascii_only: bool,  # noqa: FBT001

@@ -203,7 +203,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(NAMES, VALUES, max_size=5))
 def test_nothing_but_our_error_comes_out_of_a_document(value: dict[str, Any]) -> None:
     for made in (value, document() | value):
@@ -214,7 +214,7 @@ def test_nothing_but_our_error_comes_out_of_a_document(value: dict[str, Any]) ->
         assert found.did == DID
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.sampled_from(["did:key:z", "did:peer:2.", "did:peer:4z", "did:peer:4", ""]),
     st.text("z6MkLSVEAD.:1-_%" + MULTIKEY, max_size=60),
@@ -224,7 +224,7 @@ def test_nothing_but_our_error_comes_out_of_a_did(head: str, tail: str) -> None:
         assert resolve_static(head + tail, KNOWN).did == head + tail
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, len(ALICE.forms.long) - 1), st.sampled_from("zA1.:"))
 def test_a_long_form_with_one_character_changed_resolves_to_nothing(
     position: int, char: str

@@ -60,7 +60,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.text("abc", max_size=4), JSON, max_size=4), st.booleans())
 @pytest.mark.requirement("SYS-5")
 def test_what_is_packed_comes_out_as_it_was(body: Json, named: bool) -> None:  # noqa: FBT001

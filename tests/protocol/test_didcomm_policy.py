@@ -345,7 +345,7 @@ def test_a_ping_may_be_good_for_ever() -> None:
     assert let_in(sent(expires_time=...), now=NOW + 400 * DAY).expires_time is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(-DAY, 9 * DAY), st.integers(-DAY, 9 * DAY))
 def test_times_are_judged_as_they_are_written(created: int, expires: int) -> None:
     data = ping(
@@ -375,7 +375,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from(Plaintext.__struct_encode_fields__), ANYTHING))
 def test_nothing_but_our_error_comes_out_of_a_plaintext(
     members: dict[str, Any],

@@ -51,7 +51,7 @@ def rewrite(change: Callable[[Json], None], packed: bytes = PACKED) -> bytes:
     return json.dumps(value).encode()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, len(PACKED) - 1), st.integers(0, 7))
 @pytest.mark.requirement("SYS-5")
 def test_no_bit_can_be_flipped(position: int, bit: int) -> None:
@@ -222,7 +222,7 @@ def test_a_compressed_or_nested_bomb_is_not_unrolled() -> None:
             opened(data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=60) | st.text(max_size=40).map(str.encode))
 def test_nothing_but_our_error_comes_out_of_bytes(data: bytes) -> None:
     for wrapped in (data, auth(data)):
@@ -269,7 +269,7 @@ SHAPES = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SHAPES, st.booleans())
 def test_nothing_but_our_error_comes_out_of_a_shape(shape: Json, base: bool) -> None:  # noqa: FBT001
     value = json.loads(PACKED) | shape if base else shape

@@ -25,6 +25,7 @@ HEADER_SECONDS = 5.0
 BODY_SECONDS = 30.0  # a large message over a slow line; headers get far less
 FIRST_BYTE_SECONDS = 5.0  # who announces a body has it ready
 IDLE_SECONDS = 15.0
+LINGER_SECONDS = 1.0  # so that who still sends hears why it was refused, not a reset
 MAX_CONNECTIONS = 200
 MAX_SOURCE_CONNECTIONS = 32  # one peer cannot hold them all; a busy one has a few
 MAX_BODIES_BYTES = 128 << 20  # four messages of the largest size at once
@@ -169,7 +170,7 @@ class Listener:
             access_log=None,
             keepalive_timeout=IDLE_SECONDS,
             auto_decompress=False,
-            lingering_time=0.0,
+            lingering_time=LINGER_SECONDS,
         )
         server.limits = self._limits
         server.sources = Sources(self._limits.max_source_connections)
