@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.chats import NOW, OPTIONS, conversation, message, node
+from support.chats import NOW, OPTIONS, conversation, message, node, one, only_messages
 from uomp.adapters.base import (
     ImportedItem,
     ImportOptions,
@@ -19,7 +19,7 @@ from uomp.adapters.base import (
     no_progress,
 )
 from uomp.adapters.chatgpt import NOTHING_USABLE, REPAIRED
-from uomp.adapters.chatgpt_conversation import Latest, read_conversation
+from uomp.adapters.chatgpt_conversation import Latest
 from uomp.adapters.chatgpt_tree import LOOP, NO_CURRENT, NO_PARENT
 from uomp.adapters.detect import open_source
 from uomp.adapters.json_stream import MAX_DEPTH
@@ -39,19 +39,6 @@ EVERYTHING = ImportOptions(
 def good(name: str = "good") -> dict[str, Any]:
     nodes = {"a": node(None, message("hi")), "b": node("a", message("ho", "assistant"))}
     return conversation(nodes, name)
-
-
-def one(record: object, options: ImportOptions = OPTIONS) -> list[Outcome | Latest]:
-    return list(read_conversation(record, "here", options))
-
-
-def only_messages(
-    record: object, options: ImportOptions = OPTIONS
-) -> list[dict[str, Any]]:
-    first = one(record, options)[0]
-    assert isinstance(first, ImportedItem)
-    found: list[dict[str, Any]] = first.item.value["messages"]
-    return found
 
 
 def read_bytes(folder: Path, data: bytes) -> list[Outcome]:

@@ -4,27 +4,11 @@ from typing import Any
 
 import pytest
 
-from support.chats import OPTIONS, conversation, message, node
+from support.chats import conversation, message, node, one, only_messages
 from uomp.adapters.base import (
     ImportedItem,
-    ImportOptions,
-    Outcome,
     Skipped,
 )
-from uomp.adapters.chatgpt_conversation import Latest, read_conversation
-
-
-def one(record: object, options: ImportOptions = OPTIONS) -> list[Outcome | Latest]:
-    return list(read_conversation(record, "here", options))
-
-
-def only_messages(
-    record: object, options: ImportOptions = OPTIONS
-) -> list[dict[str, Any]]:
-    first = one(record, options)[0]
-    assert isinstance(first, ImportedItem)
-    found: list[dict[str, Any]] = first.item.value["messages"]
-    return found
 
 
 @pytest.mark.parametrize(

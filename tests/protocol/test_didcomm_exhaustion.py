@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -31,6 +32,7 @@ from uomp.protocol.didcomm.unpack import (
 from uomp.protocol.messages import types
 
 T = TypeVar("T")
+PAGE = (Path(__file__).parents[2] / "docs" / "messages.md").read_text("utf-8")
 PRIOR = sign_prior(iss=CAROL.did, sub=ALICE.did, iat=NOW, signer=CAROL.signer)
 ROADS: list[Callable[[bytes], bytes]] = [
     auth,
@@ -160,6 +162,11 @@ def test_a_message_as_deep_as_may_be_is_measured_too() -> None:
     for _ in range(MAX_DEPTH - 2):
         deep = [deep]
     assert let_in(opened(auth(message(body={"deep": deep})))).body == {"deep": deep}
+
+
+def test_the_limits_that_other_nodes_are_told_are_those_of_the_code() -> None:
+    for limit in (MAX_BARE_BYTES, MAX_PLAIN_VALUES, MAX_ENVELOPE_VALUES):
+        assert f" {limit} " in PAGE
 
 
 # ---- members that are used before they have a type -------------------------
